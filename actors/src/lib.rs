@@ -1,0 +1,1 @@
+//! The actors of toolyard.
