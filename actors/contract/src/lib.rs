@@ -1,1 +1,37 @@
-//! The values and rules of toolyard, without a runtime.
+//! The values and rules of toolyard, without a runtime: no threads, no clock, no IO.
+//!
+//! A [`ToolCall`] names a [`Tool`]; [`plan()`] splits a list of calls into batches that may
+//! overlap and batches that may not; every call ends as one [`ToolResult`] with an [`Outcome`].
+//! The crates above this one run what is decided here.
+
+pub mod access;
+pub mod arguments;
+pub mod call;
+pub mod canonical;
+pub mod context;
+pub mod decision;
+pub mod legacy;
+pub mod name;
+pub mod outcome;
+pub mod output;
+pub mod permission;
+pub mod plan;
+pub mod result;
+pub mod runner;
+pub mod spec;
+pub mod strict;
+pub mod tool;
+
+pub use access::{Access, AccessMode, ResourceAccess, ResourceKey};
+pub use arguments::{ArgumentError, Arguments, InjectPolicy};
+pub use call::{BadCall, CallId, ToolCall};
+pub use context::{CallContext, CallHost, Invocation, RunId};
+pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
+pub use outcome::Outcome;
+pub use output::{Detail, Failure, Output, Reply, ToolReturn};
+pub use permission::{PermissionCheck, PermissionContext};
+pub use plan::{Batch, BatchKind, Plan, Step, plan};
+pub use result::ToolResult;
+pub use runner::Runner;
+pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
+pub use tool::{Tool, ToolFuture};

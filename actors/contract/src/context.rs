@@ -1,0 +1,121 @@
+//! What a running call knows about itself, and what it may ask of the engine.
+
+use std::{fmt, sync::Arc, time::Instant};
+
+use serde_json::Value;
+
+/// Identifies one list among those that an engine has taken, counted from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(pub u64);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One call on its way into a tool: checked arguments and where it comes from.
+#[derive(Debug)]
+pub struct Invocation {
+    /// The text of one JSON object without duplicate keys that fits the tool's schema.
+    pub arguments: String,
+    /// Where the call comes from.
+    pub context: CallContext,
+}
+
+impl Invocation {
+    /// Makes an invocation outside an engine, for trying a tool by hand.
+    pub fn detached(arguments: impl Into<String>) -> Self {
+        Self { arguments: arguments.into(), context: CallContext::detached() }
+    }
+}
+
+/// Where a call comes from: its list, position, attempt, agent and deadline.
+#[derive(Clone)]
+pub struct CallContext {
+    /// The list.
+    pub run: RunId,
+    /// The call's position in its list; the engine's key for it.
+    pub position: usize,
+    /// 1 for the first try.
+    pub attempt: u32,
+    /// When the call will be stopped, on the clock of the engine's runtime.
+    pub deadline: Option<Instant>,
+    host: Arc<dyn CallHost>,
+}
+
+impl CallContext {
+    /// Makes a context over an engine's `host`.
+    pub fn new(run: RunId, position: usize, deadline: Option<Instant>, host: Arc<dyn CallHost>) -> Self {
+        Self { run, position, attempt: 1, deadline, host }
+    }
+
+    /// Makes a context outside an engine: never cancelled, progress goes nowhere.
+    pub fn detached() -> Self {
+        Self::new(RunId(0), 0, None, Arc::new(NoHost))
+    }
+
+    /// The agent on whose behalf the call runs.
+    pub fn agent(&self) -> Option<&str> {
+        self.host.agent()
+    }
+
+    /// Tells whether the call has been given up: cancelled, timed out, or its list ended.
+    ///
+    /// An async tool need not ask: its future is dropped. A blocking tool that can take long should
+    /// ask now and then, because its thread cannot be stopped from outside.
+    pub fn is_cancelled(&self) -> bool {
+        self.host.is_cancelled(self.position)
+    }
+
+    /// Sends a piece of progress or partial output to whoever listens to the engine's events.
+    ///
+    /// Never waits: with no listener nothing happens, and a slow one loses pieces, which are counted.
+    pub fn progress(&self, payload: impl Into<Value>) {
+        if self.host.listens() {
+            self.host.progress(self.position, payload.into());
+        }
+    }
+
+    /// The engine behind this call.
+    pub fn host(&self) -> &Arc<dyn CallHost> {
+        &self.host
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext")
+            .field("run", &self.run)
+            .field("position", &self.position)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The engine's side of a [`CallContext`]: one for a list, shared by its calls.
+pub trait CallHost: Send + Sync {
+    /// The agent on whose behalf the list runs.
+    fn agent(&self) -> Option<&str>;
+    /// Tells whether the call at `position` has been given up.
+    fn is_cancelled(&self, position: usize) -> bool;
+    /// Tells whether anybody would see progress.
+    fn listens(&self) -> bool;
+    /// Takes a piece of progress of the call at `position`; must not wait.
+    fn progress(&self, position: usize, payload: Value);
+}
+
+struct NoHost;
+
+impl CallHost for NoHost {
+    fn agent(&self) -> Option<&str> {
+        None
+    }
+    fn is_cancelled(&self, _: usize) -> bool {
+        false
+    }
+    fn listens(&self) -> bool {
+        false
+    }
+    fn progress(&self, _: usize, _: Value) {}
+}

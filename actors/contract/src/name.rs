@@ -1,0 +1,48 @@
+//! How tool names are compared.
+
+use std::borrow::Cow;
+
+/// Gives the key under which a tool name is looked up: trimmed, then lower-cased by Unicode rules.
+///
+/// It is the one rule for names everywhere: calls, sets, registries. The spelling that a call or a
+/// tool came with is kept beside the key, and replies echo it. Two tools whose names have one key
+/// clash, which registration reports.
+///
+/// ```
+/// assert_eq!(toolyard_contract::name::key(" Read_File "), "read_file");
+/// ```
+pub fn key(name: &str) -> Cow<'_, str> {
+    let trimmed = name.trim();
+    let is_key_already = trimmed.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase());
+    if is_key_already { Cow::Borrowed(trimmed) } else { Cow::Owned(trimmed.to_lowercase()) }
+}
+
+/// Picks the names most like `wanted`, best first, at most three, for error texts.
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let wanted = key(wanted);
+    let mut scored: Vec<(f64, &str)> = known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wanted, &key(name)), name))
+        .filter(|(score, _)| *score > 0.7)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_fold_case_beyond_ascii_and_trim() {
+        assert_eq!(key("  ÄRGER "), "ärger");
+        assert_eq!(key("plain"), "plain");
+    }
+
+    #[test]
+    fn the_nearest_names_come_best_first() {
+        let known = ["calculator", "calendar", "file_read"];
+        assert_eq!(nearest("calculater", known)[0], "calculator");
+        assert!(nearest("zzz", known).is_empty());
+    }
+}

@@ -1,0 +1,59 @@
+//! The answer to one call.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use crate::{CallId, Detail, Outcome, Output};
+
+/// The answer to one call of a list. A list has exactly one for each item, in the items' order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolResult {
+    /// The call's position in its list.
+    pub index: usize,
+    /// The provider's id, as it came.
+    pub id: CallId,
+    /// The tool's name, as the model spelled it.
+    pub tool: String,
+    /// How the call ended.
+    pub outcome: Outcome,
+    /// What the tool gave back.
+    pub output: Option<Output>,
+    /// What went wrong; `None` exactly when the outcome is `ok`.
+    pub error: Option<String>,
+    /// Facts beside the output.
+    pub detail: Option<Box<Detail>>,
+    /// From the start of the tool's work to its end; zero when nothing ran.
+    pub elapsed: Duration,
+}
+
+impl ToolResult {
+    /// Tells whether the call worked.
+    pub fn is_ok(&self) -> bool {
+        self.outcome.is_ok()
+    }
+}
+
+/// Writes the native form of the documents.
+impl Serialize for ToolResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("ToolResult", 8 + usize::from(self.detail.is_some()))?;
+        out.serialize_field("index", &self.index)?;
+        out.serialize_field("id", &self.id)?;
+        out.serialize_field("tool", &self.tool)?;
+        out.serialize_field("ok", &self.is_ok())?;
+        out.serialize_field("outcome", &self.outcome)?;
+        out.serialize_field("output", &self.output)?;
+        out.serialize_field("error", &self.error)?;
+        out.serialize_field("elapsed_us", &micros(self.elapsed))?;
+        if let Some(detail) = &self.detail {
+            out.serialize_field("detail", detail)?;
+        }
+        out.end()
+    }
+}
+
+/// A duration in whole microseconds, for documents.
+pub fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

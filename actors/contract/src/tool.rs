@@ -1,0 +1,75 @@
+//! The tool contract.
+
+use futures::future::BoxFuture;
+use std::sync::Arc;
+
+use crate::{
+    Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, ToolReturn,
+    ToolSpec, canonical::canonical,
+};
+
+/// The work of one call.
+pub type ToolFuture = BoxFuture<'static, ToolReturn>;
+
+/// Something that a model can call.
+///
+/// [`spec`](Self::spec) and [`call`](Self::call) are all that a tool must have. The other methods
+/// are questions about one concrete call, asked with its checked arguments (the text of a JSON
+/// object) before it runs; the planner, a policy and an observer may each ask, more than once, so
+/// their answers must depend on the arguments alone and have no side effects.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolyard_contract::{Failure, Invocation, Tool, ToolFuture, ToolSpec};
+///
+/// struct Greet(ToolSpec);
+///
+/// impl Tool for Greet {
+///     fn spec(&self) -> &ToolSpec {
+///         &self.0
+///     }
+///     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
+///         Box::pin(async move {
+///             let arguments: serde_json::Value = serde_json::from_str(&invocation.arguments)
+///                 .map_err(|e| Failure::bad_arguments(e.to_string()))?;
+///             Ok(format!("hello {}", arguments["who"]).into())
+///         })
+///     }
+/// }
+/// ```
+pub trait Tool: Send + Sync + 'static {
+    /// What the tool is: name, schemas, and how it may be run. Must not change.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Says whether this call may overlap with its neighbours.
+    fn parallel_decision(&self, arguments: &str, context: &DecisionContext) -> ParallelDecision {
+        let _ = arguments;
+        ParallelDecision::by_default(self.spec().parallel_safe, context)
+    }
+
+    /// Says what this call touches.
+    fn access(&self, arguments: &str) -> Access {
+        let _ = arguments;
+        Access::Everything
+    }
+
+    /// Projects this call to what a permission policy judges; `None` when there is nothing to judge.
+    ///
+    /// By default the action is the declared one, else the tool's name, and the resource is the
+    /// canonical form of the arguments.
+    fn permission_check(&self, arguments: &str, context: &PermissionContext<'_>) -> Option<PermissionCheck> {
+        let _ = context;
+        let spec = self.spec();
+        let action = spec.permission_action.clone().unwrap_or_else(|| spec.name.clone());
+        let resource = canonical(arguments).unwrap_or_else(|_| arguments.to_owned());
+        Some(PermissionCheck { action, resource })
+    }
+
+    /// Starts the work of one call.
+    ///
+    /// # Cancellation
+    /// A cancel or a time-out drops the future, so it must leave nothing half-done at an await. A
+    /// tool with [`Execution::Blocking`](crate::Execution::Blocking) runs on a thread of its own
+    /// instead, which cannot be stopped: see [`CallContext::is_cancelled`](crate::CallContext::is_cancelled).
+    fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture;
+}
