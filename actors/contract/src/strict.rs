@@ -5,9 +5,7 @@
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use smallvec::SmallVec;
 
@@ -208,13 +206,10 @@ impl<'de> Visitor<'de> for Build {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut out = serde_json::Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(Build)?;
-            match out.entry(key) {
-                serde_json::map::Entry::Occupied(entry) => {
-                    return Err(A::Error::custom(format_args!("duplicate key {:?}", entry.key())));
-                }
-                serde_json::map::Entry::Vacant(entry) => entry.insert(value),
-            };
+            if out.contains_key(&key) {
+                return Err(duplicate(&key));
+            }
+            out.insert(key, entries.next_value_seed(Build)?);
         }
         Ok(Value::Object(out))
     }
