@@ -1,1 +1,17 @@
-//! toolyard.
+//! Runs the tool calls that language-model agents make: a list of calls comes in, each runs on an
+//! actor, and exactly one result per call comes back, in call order.
+//!
+//! Start at [`Engine::builder`].
+
+mod builder;
+mod engine;
+mod system;
+
+pub use builder::EngineBuilder;
+pub use engine::{Engine, IntoCalls, Run};
+pub use system::StartError;
+pub use toolyard_actors::{
+    CallInfo, Catalog, CatalogChange, CatalogError, EngineError, EngineEvent, EventKind, EventStream,
+    ExecuteOptions, Preview, Problem, Report, RunControl,
+};
+pub use toolyard_contract::{self as contract, *};

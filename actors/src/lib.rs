@@ -1,1 +1,30 @@
-//! The actors of toolyard.
+//! The actors of toolyard: everything with a mailbox.
+//!
+//! People use these through the `toolyard` crate; a host with an actix system of its own may send
+//! [`ExecuteCalls`] to a [`SupervisorActor`] directly.
+
+mod admission;
+mod guard;
+mod messages;
+mod observe;
+mod placement;
+mod reply;
+mod supervisor;
+mod tool;
+mod yard;
+
+pub use self::{
+    admission::Limits,
+    messages::{
+        CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
+        Report,
+    },
+    observe::{CallInfo, EngineEvent, EventKind, EventStream},
+    supervisor::{
+        SupervisorActor,
+        catalog::{Catalog, CatalogError, Entry},
+        run::RunControl,
+    },
+    tool::ToolActor,
+    yard::{Yard, YardConfig},
+};

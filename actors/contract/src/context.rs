@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use serde_json::Value;
 
+use crate::CallId;
+
 /// Identifies one list among those that an engine has taken, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(pub u64);
@@ -60,6 +62,11 @@ impl CallContext {
         self.host.agent()
     }
 
+    /// The provider's id of the call, as it came.
+    pub fn call_id(&self) -> Option<&CallId> {
+        self.host.call_id(self.position)
+    }
+
     /// Tells whether the call has been given up: cancelled, timed out, or its list ended.
     ///
     /// An async tool need not ask: its future is dropped. A blocking tool that can take long should
@@ -97,6 +104,8 @@ impl fmt::Debug for CallContext {
 pub trait CallHost: Send + Sync {
     /// The agent on whose behalf the list runs.
     fn agent(&self) -> Option<&str>;
+    /// The provider's id of the call at `position`.
+    fn call_id(&self, position: usize) -> Option<&CallId>;
     /// Tells whether the call at `position` has been given up.
     fn is_cancelled(&self, position: usize) -> bool;
     /// Tells whether anybody would see progress.
@@ -109,6 +118,9 @@ struct NoHost;
 
 impl CallHost for NoHost {
     fn agent(&self) -> Option<&str> {
+        None
+    }
+    fn call_id(&self, _: usize) -> Option<&CallId> {
         None
     }
     fn is_cancelled(&self, _: usize) -> bool {

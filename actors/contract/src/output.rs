@@ -142,6 +142,12 @@ impl Failure {
         Self::with(Outcome::BadArguments, error)
     }
 
+    /// The arguments do not fit, as a tool that checks its own found while parsing `arguments`;
+    /// nothing was done. The engine takes their text to word the error by the tool's schema.
+    pub fn unfit(arguments: String, error: impl Into<String>) -> Self {
+        Self { output: Some(Output::Text(arguments)), ..Self::with(Outcome::BadArguments, error) }
+    }
+
     /// Nothing was done, and trying again later is safe.
     pub fn not_started(error: impl Into<String>) -> Self {
         Self::with(Outcome::NotStarted, error)

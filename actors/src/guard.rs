@@ -1,0 +1,168 @@
+//! The one place that polls a tool's future: panics, deadlines and cancels stop here.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use toolyard_contract::{Invocation, Outcome, ToolFuture, ToolReturn};
+
+use crate::{
+    reply::Finished,
+    supervisor::{catalog::Entry, run::Run},
+};
+
+/// The work of one call: a tool's future that cannot panic out of its own call.
+pub(crate) struct Guarded(Option<ToolFuture>);
+
+/// How guarded work ended by itself.
+pub(crate) enum Ended {
+    Returned(ToolReturn),
+    Panicked(String),
+}
+
+impl Guarded {
+    /// Asks the tool (or the runner in its place) for the work of a call. A panic here is an end too.
+    pub(crate) fn start(entry: &Entry, run: &Run, invocation: Invocation) -> Result<Self, Ended> {
+        let start = || match run.runner() {
+            Some(runner) => runner.run(entry.tool.clone(), invocation),
+            None => entry.tool.clone().call(invocation),
+        };
+        catch_unwind(AssertUnwindSafe(start))
+            .map(|work| Self(Some(work)))
+            .map_err(|panic| Ended::panicked(&*panic))
+    }
+
+    /// Polls once without anybody to wake: most calls of simple tools end here.
+    pub(crate) fn poll_now(&mut self) -> Poll<Ended> {
+        Pin::new(self).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Drives the work to its end on the current thread.
+    pub(crate) fn block_on(self) -> Ended {
+        futures::executor::block_on(self)
+    }
+}
+
+impl Future for Guarded {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
+        let Some(work) = self.0.as_mut() else { return Poll::Pending };
+        let ended = match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(returned)) => Ended::Returned(returned),
+            Err(panic) => Ended::panicked(&*panic),
+        };
+        self.drop_work();
+        Poll::Ready(ended)
+    }
+}
+
+impl Guarded {
+    /// Drops the work; a destructor that panics touches nobody else.
+    fn drop_work(&mut self) {
+        let work = self.0.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
+            tracing::warn!(panic = message(&*panic), "a tool's future panicked while being dropped");
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.drop_work();
+    }
+}
+
+impl Ended {
+    fn panicked(panic: &(dyn Any + Send)) -> Self {
+        Self::Panicked(message(panic).to_owned())
+    }
+
+    /// Joins the end with what the tool's spec promises.
+    pub(crate) fn judged_by(self, entry: &Entry) -> Finished {
+        match self {
+            Self::Returned(returned) => entry.judge(Finished::returned(returned)),
+            Self::Panicked(message) => {
+                let error = format!("tool {:?}: panicked", entry.spec().name);
+                let mut finished = Finished::without_output(Outcome::Panicked, error);
+                finished.detail.get_or_insert_default().traceback = Some(message);
+                finished
+            }
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
+}
+
+/// The moment at which a call is stopped, and what to say then.
+#[derive(Clone, Copy)]
+pub(crate) enum Deadline {
+    None,
+    /// The call's own time-out.
+    OfCall(Instant, Duration),
+    /// The deadline of its list comes first.
+    OfList(Instant),
+}
+
+impl Deadline {
+    /// The earlier of the call's time-out, counted from now, and its list's deadline.
+    pub(crate) fn earlier(now: Instant, timeout: Option<Duration>, list: Option<Instant>) -> Self {
+        let own = timeout.and_then(|timeout| Some((now.checked_add(timeout)?, timeout)));
+        match (own, list) {
+            (Some((at, timeout)), Some(list)) if at <= list => Self::OfCall(at, timeout),
+            (_, Some(list)) => Self::OfList(list),
+            (Some((at, timeout)), None) => Self::OfCall(at, timeout),
+            (None, None) => Self::None,
+        }
+    }
+
+    pub(crate) fn at(self) -> Option<Instant> {
+        match self {
+            Self::None => None,
+            Self::OfCall(at, _) | Self::OfList(at) => Some(at),
+        }
+    }
+
+    fn finished(self, tool: &str) -> Finished {
+        let error = match self {
+            Self::OfCall(_, timeout) => format!("tool {tool:?}: timed out after {} s", timeout.as_secs_f64()),
+            Self::None | Self::OfList(_) => format!("tool {tool:?}: stopped at the deadline of its list"),
+        };
+        Finished::without_output(Outcome::TimedOut, error)
+    }
+}
+
+/// Runs work until it ends or is stopped; the work is dropped when stopped.
+///
+/// An end that is there at the same time as a stop wins.
+pub(crate) async fn run_guarded<W: Future>(
+    work: W,
+    cancel: &CancellationToken,
+    deadline: Deadline,
+    tool: &str,
+) -> Result<W::Output, Finished> {
+    let late = async {
+        match deadline.at() {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = work => Ok(ended),
+        () = cancel.cancelled() => {
+            Err(Finished::without_output(Outcome::Cancelled, format!("tool {tool:?}: cancelled")))
+        }
+        () = late => Err(deadline.finished(tool)),
+    }
+}

@@ -1,0 +1,230 @@
+//! What can be sent to the actors of an engine.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use actix::Message;
+use serde_json::{Map, Value};
+use toolyard_contract::{
+    BadCall, Batch, InjectPolicy, Outcome, Plan, RunId, Runner, Tool, ToolCall, ToolResult,
+};
+
+use crate::supervisor::{catalog::CatalogError, run::RunControl};
+
+/// Runs a list of calls. Sent to a [`SupervisorActor`](crate::SupervisorActor).
+///
+/// # Cancellation
+/// Dropping the reply does not stop the list; cancelling through [`RunControl`] does.
+#[derive(Message)]
+#[rtype(result = "Result<Report, EngineError>")]
+pub struct ExecuteCalls {
+    /// The items, readable or not; each gets one result.
+    pub calls: Vec<Result<ToolCall, BadCall>>,
+    /// How to run them.
+    pub options: ExecuteOptions,
+    /// The caller's hand on the list.
+    pub control: RunControl,
+}
+
+impl ExecuteCalls {
+    /// Makes a message without a hand on the list.
+    pub fn new(calls: Vec<ToolCall>, options: ExecuteOptions) -> Self {
+        Self { calls: calls.into_iter().map(Ok).collect(), options, control: RunControl::default() }
+    }
+}
+
+/// Judges and plans a list without running anything. Sent to a [`SupervisorActor`](crate::SupervisorActor).
+#[derive(Message)]
+#[rtype(result = "Result<Preview, EngineError>")]
+pub struct PlanCalls {
+    /// The items, readable or not.
+    pub calls: Vec<Result<ToolCall, BadCall>>,
+    /// How they would be run.
+    pub options: ExecuteOptions,
+}
+
+/// A list judged and planned, but not run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Preview {
+    /// The tool that each item names.
+    pub tools: Vec<String>,
+    /// The items that would not run.
+    pub problems: Vec<Problem>,
+    /// The order of those that would.
+    pub plan: Plan,
+}
+
+/// An item that would not run.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Its position.
+    pub index: usize,
+    /// What it would get.
+    pub outcome: Outcome,
+    /// Why.
+    pub error: String,
+}
+
+/// Changes the catalogue. Sent to the first supervisor of an engine.
+///
+/// All or nothing: when one change cannot be made, none is.
+#[derive(Message)]
+#[rtype(result = "Result<(), CatalogError>")]
+pub struct ChangeCatalog(pub Vec<CatalogChange>);
+
+/// One change of the catalogue.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum CatalogChange {
+    /// Adds a tool; its name must be free.
+    Add(Arc<dyn Tool>),
+    /// Puts a tool in the place of the one with the same name.
+    Replace(Arc<dyn Tool>),
+    /// Takes a tool out.
+    Remove(String),
+    /// Lets the first name stand for the tool with the second.
+    Alias(String, String),
+}
+
+/// How a list is run.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ExecuteOptions {
+    /// On whose behalf. Default: nobody's.
+    pub agent: Option<Arc<str>>,
+    /// How long one call may take from the start of its work, where its tool does not say. Default:
+    /// the engine's.
+    pub timeout: Option<Duration>,
+    /// How long the whole list may take. Default: no limit.
+    pub deadline: Option<Duration>,
+    /// Skips what has not begun once a call has ended other than `ok`. Default: false.
+    pub stop_on_failure: bool,
+    /// Values of the runtime for parameters that tools declare as injected. Default: none.
+    pub injected: Option<Arc<Map<String, Value>>>,
+    /// Which value wins when the model gave one too. Default: the runtime's.
+    pub inject_policy: InjectPolicy,
+    /// Runs the tools' bodies somewhere else. Default: here.
+    pub runner: Option<Arc<dyn Runner>>,
+    /// Tools for this list alone; the engine's own tools win over them. Default: none.
+    pub guests: Vec<Arc<dyn Tool>>,
+}
+
+impl ExecuteOptions {
+    /// Starts with all defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the agent on whose behalf the list runs.
+    #[must_use]
+    pub fn agent(mut self, agent: impl Into<Arc<str>>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// Sets how long one call may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long the whole list may take.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Skips what has not begun once a call has ended other than `ok`.
+    #[must_use]
+    pub fn stop_on_failure(mut self, stop: bool) -> Self {
+        self.stop_on_failure = stop;
+        self
+    }
+
+    /// Gives values of the runtime to the tools that declare parameters for them.
+    #[must_use]
+    pub fn inject(mut self, values: Map<String, Value>, policy: InjectPolicy) -> Self {
+        self.injected = Some(Arc::new(values));
+        self.inject_policy = policy;
+        self
+    }
+
+    /// Runs the tools' bodies on `runner`.
+    #[must_use]
+    pub fn runner(mut self, runner: Arc<dyn Runner>) -> Self {
+        self.runner = Some(runner);
+        self
+    }
+
+    /// Adds a tool for this list alone.
+    #[must_use]
+    pub fn guest(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.guests.push(tool);
+        self
+    }
+}
+
+impl fmt::Debug for ExecuteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Injected values may be secrets: only their names are shown.
+        f.debug_struct("ExecuteOptions")
+            .field("agent", &self.agent)
+            .field("timeout", &self.timeout)
+            .field("deadline", &self.deadline)
+            .field("stop_on_failure", &self.stop_on_failure)
+            .field("injected", &self.injected.as_ref().map(|values| values.keys().collect::<Vec<_>>()))
+            .field("guests", &self.guests.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A list that has ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The list's number in its engine.
+    pub run: RunId,
+    /// One result per item, in the items' order.
+    pub results: Vec<ToolResult>,
+    /// The calls that were planned, in runs that share a strategy.
+    pub batches: Vec<Batch>,
+    /// From the list's start to its last answer.
+    pub elapsed: Duration,
+}
+
+impl Report {
+    /// Tells whether every call worked.
+    pub fn all_ok(&self) -> bool {
+        self.results.iter().all(ToolResult::is_ok)
+    }
+}
+
+/// Why a list was not taken at all. Nothing of it ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The engine has been shut down.
+    #[error("the engine has stopped")]
+    Stopped,
+    /// Too many lists are under way.
+    #[error("the engine is busy with {lists} lists; try again in {} ms", retry_after.as_millis())]
+    Overloaded {
+        /// How many lists are under way at most.
+        lists: usize,
+        /// When trying again may help.
+        retry_after: Duration,
+    },
+    /// The list has more items than positions.
+    #[error("a list may have at most {most} calls, this one has {calls}")]
+    ListTooLong {
+        /// The limit.
+        most: usize,
+        /// What was given.
+        calls: usize,
+    },
+    /// The catalogue cannot be changed like that.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+}

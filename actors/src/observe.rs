@@ -1,0 +1,180 @@
+//! What the engine tells those who watch: a stream of events with bounded memory.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::Stream;
+use parking_lot::RwLock;
+use serde_json::Value;
+use tokio::{
+    sync::mpsc::{Receiver, Sender, channel},
+    time::Instant,
+};
+use toolyard_contract::{CallId, Outcome, RunId};
+
+/// Something that happened in the engine, in the order in which it happened.
+#[derive(Clone, Debug)]
+pub struct EngineEvent {
+    /// The list.
+    pub run: RunId,
+    /// Since the engine started, on a clock that never goes back.
+    pub at: Duration,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// The kinds of [`EngineEvent`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A list was taken.
+    ListAccepted {
+        /// How many calls it has.
+        calls: usize,
+        /// On whose behalf it runs.
+        agent: Option<Arc<str>>,
+    },
+    /// A call passed the gate and was planned.
+    Accepted(CallInfo),
+    /// A call's work began.
+    Started(CallInfo),
+    /// A running call sent a piece of progress or partial output.
+    Progress {
+        /// The call.
+        call: CallInfo,
+        /// The piece, as the tool made it.
+        payload: Value,
+    },
+    /// A call has its answer.
+    Finished {
+        /// The call.
+        call: CallInfo,
+        /// How it ended.
+        outcome: Outcome,
+        /// From the list's start to the start of the work.
+        waited: Duration,
+        /// From the start of the work to its end.
+        elapsed: Duration,
+    },
+    /// A list has all its answers.
+    ListFinished {
+        /// From the list's start.
+        elapsed: Duration,
+    },
+}
+
+/// Which call an event is about.
+#[derive(Clone, Debug)]
+pub struct CallInfo {
+    /// The call's position in its list.
+    pub index: usize,
+    /// The tool's name as the model spelled it.
+    pub tool: String,
+    /// The provider's id.
+    pub id: CallId,
+}
+
+/// The listeners of an engine. With none, an event costs one atomic load.
+#[derive(Debug)]
+pub(crate) struct Observers {
+    started: Instant,
+    listening: AtomicUsize,
+    listeners: RwLock<Vec<Listener>>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    events: Sender<EngineEvent>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Observers {
+    pub(crate) fn new() -> Self {
+        Self { started: Instant::now(), listening: AtomicUsize::new(0), listeners: RwLock::default() }
+    }
+
+    /// Tells whether anybody listens.
+    pub(crate) fn listens(&self) -> bool {
+        self.listening.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn subscribe(&self, capacity: usize) -> EventStream {
+        let (events, receiver) = channel(capacity.max(1));
+        let dropped = Arc::new(AtomicU64::new(0));
+        let mut listeners = self.listeners.write();
+        listeners.push(Listener { events, dropped: dropped.clone() });
+        self.listening.store(listeners.len(), Ordering::Relaxed);
+        EventStream { receiver, dropped }
+    }
+
+    /// Gives an event to every listener that has room; never waits.
+    pub(crate) fn emit(&self, run: RunId, kind: EventKind) {
+        let event = EngineEvent { run, at: self.started.elapsed(), kind };
+        let mut gone = false;
+        for listener in self.listeners.read().iter() {
+            use tokio::sync::mpsc::error::TrySendError::{Closed, Full};
+            match listener.events.try_send(event.clone()) {
+                Ok(()) => {}
+                Err(Full(_)) => {
+                    listener.dropped.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(Closed(_)) => gone = true,
+            }
+        }
+        if gone {
+            let mut listeners = self.listeners.write();
+            listeners.retain(|listener| !listener.events.is_closed());
+            self.listening.store(listeners.len(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The events of an engine for one listener.
+///
+/// A listener that is slower than the engine loses events, counted by [`dropped`](Self::dropped);
+/// it never slows a call down.
+#[derive(Debug)]
+pub struct EventStream {
+    receiver: Receiver<EngineEvent>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl EventStream {
+    /// Waits for the next event; `None` once the engine is gone.
+    pub async fn next(&mut self) -> Option<EngineEvent> {
+        self.receiver.recv().await
+    }
+
+    /// Waits for the next event on a plain thread.
+    ///
+    /// # Panics
+    /// Inside an async runtime.
+    pub fn next_blocking(&mut self) -> Option<EngineEvent> {
+        self.receiver.blocking_recv()
+    }
+
+    /// Takes an event that is already there.
+    pub fn try_next(&mut self) -> Option<EngineEvent> {
+        self.receiver.try_recv().ok()
+    }
+
+    /// How many events were lost because this listener had no room for them.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Stream for EventStream {
+    type Item = EngineEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<EngineEvent>> {
+        self.receiver.poll_recv(cx)
+    }
+}

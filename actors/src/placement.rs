@@ -1,0 +1,64 @@
+//! Which arbiter an actor lives on.
+
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context};
+
+/// The arbiters of one engine. An actor never moves, so it is placed where there are fewest.
+pub(crate) struct Placement {
+    places: Vec<Place>,
+    /// Arbiters that this engine started and must stop.
+    own: Vec<Arbiter>,
+}
+
+struct Place {
+    arbiter: ArbiterHandle,
+    actors: usize,
+}
+
+impl Placement {
+    /// Takes the current arbiter as the first place and starts `arbiters - 1` more.
+    ///
+    /// # Panics
+    /// Outside an actix system.
+    pub(crate) fn new(arbiters: usize, max_blocking: usize) -> Self {
+        let own: Vec<Arbiter> =
+            (1..arbiters).map(|_| Arbiter::with_tokio_rt(move || runtime(max_blocking))).collect();
+        let here = std::iter::once(Arbiter::current());
+        let places = here.chain(own.iter().map(Arbiter::handle)).map(|arbiter| Place { arbiter, actors: 0 });
+        Self { places: places.collect(), own }
+    }
+
+    /// The arbiters, the current one first.
+    pub(crate) fn arbiters(&self) -> impl Iterator<Item = &ArbiterHandle> {
+        self.places.iter().map(|place| &place.arbiter)
+    }
+
+    /// Starts an actor where there are fewest.
+    pub(crate) fn start<A>(&mut self, make: impl FnOnce() -> A + Send + 'static) -> Addr<A>
+    where
+        A: Actor<Context = Context<A>>,
+    {
+        let place = self.places.iter_mut().min_by_key(|place| place.actors);
+        match place {
+            Some(place) => {
+                place.actors += 1;
+                A::start_in_arbiter(&place.arbiter, move |_| make())
+            }
+            None => make().start(),
+        }
+    }
+
+    /// Ends the arbiters that this engine started.
+    pub(crate) fn stop(&self) {
+        for arbiter in &self.own {
+            arbiter.stop();
+        }
+    }
+}
+
+/// The runtime of an arbiter, with room for the whole blocking pool.
+pub(crate) fn runtime(max_blocking: usize) -> tokio::runtime::Runtime {
+    let threads = max_blocking.saturating_add(4).max(8);
+    let built =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(threads).build();
+    built.expect("an operating system that gives threads and timers")
+}

@@ -1,0 +1,141 @@
+//! How every call gets exactly one answer.
+//!
+//! Answers travel over one channel for each list to the task that drives it. Whoever holds calls
+//! (a group on its way to an actor, a call under way) holds the duty to answer them: dropping it
+//! files `not_started` for what had not begun and `lost` for what had.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
+use tokio::sync::mpsc::UnboundedSender;
+use toolyard_contract::{Detail, Failure, Outcome, Output, Reply, ToolReturn};
+
+use crate::{admission::Permits, supervisor::catalog::Entry, supervisor::run::Run};
+
+/// Puts a message into an actor's mailbox without waiting.
+///
+/// Mailbox bounds are no back-pressure in actix, so whoever posts holds a permit. A message to a
+/// dead actor is dropped, which answers the calls inside it.
+#[allow(clippy::disallowed_methods)] // the one place
+pub(crate) fn post<A, M>(actor: &Addr<A>, message: M)
+where
+    A: Actor + Handler<M>,
+    A::Context: ToEnvelope<A, M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    actor.do_send(message);
+}
+
+/// How a call ended, before it is joined with its name and id.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outcome: Outcome,
+    pub(crate) output: Option<Output>,
+    pub(crate) error: Option<String>,
+    pub(crate) detail: Option<Box<Detail>>,
+    /// From the start of the list to the start of the work.
+    pub(crate) waited: Duration,
+    /// From the start of the work to its end.
+    pub(crate) elapsed: Duration,
+}
+
+impl Finished {
+    /// An end without output.
+    pub(crate) fn without_output(outcome: Outcome, error: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            output: None,
+            error: Some(error.into()),
+            detail: None,
+            waited: Duration::ZERO,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// A tool's own word.
+    pub(crate) fn returned(returned: ToolReturn) -> Self {
+        let (waited, elapsed) = (Duration::ZERO, Duration::ZERO);
+        match returned {
+            Ok(Reply { output, detail }) => {
+                Self { outcome: Outcome::Ok, output, error: None, detail, waited, elapsed }
+            }
+            Err(Failure { outcome, error, output, detail }) => {
+                Self { outcome, output, error: Some(error), detail, waited, elapsed }
+            }
+        }
+    }
+
+    /// Notes that the work could not be stopped.
+    pub(crate) fn still_running(mut self) -> Self {
+        self.detail.get_or_insert_default().still_running = true;
+        self
+    }
+}
+
+/// One or many answers on their way to the list's driver.
+pub(crate) enum Filed {
+    One(u32, Finished),
+    Many(Vec<(u32, Finished)>),
+}
+
+/// The sending end of a list's answers.
+pub(crate) type Answers = UnboundedSender<Filed>;
+
+/// One call that may start.
+#[derive(Debug)]
+pub(crate) struct ReadyCall {
+    pub(crate) position: u32,
+    pub(crate) arguments: String,
+}
+
+/// Calls of one list to one tool, on their way to the tool's actor.
+pub(crate) struct Group {
+    pub(crate) run: Arc<Run>,
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) calls: std::vec::IntoIter<ReadyCall>,
+    pub(crate) permits: Permits,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.calls.len() == 0 {
+            return;
+        }
+        let name = &self.entry.spec().name;
+        let unstarted = self.calls.by_ref().map(|call| {
+            let error = format!("tool {name:?}: its actor went away before the call began");
+            (call.position, Finished::without_output(Outcome::NotStarted, error))
+        });
+        self.run.answer_many(unstarted.collect());
+    }
+}
+
+/// The duty to answer one call that has begun.
+pub(crate) struct ReplySlot {
+    run: Arc<Run>,
+    entry: Arc<Entry>,
+    position: u32,
+    filed: bool,
+}
+
+impl ReplySlot {
+    pub(crate) fn new(run: Arc<Run>, entry: Arc<Entry>, position: u32) -> Self {
+        Self { run, entry, position, filed: false }
+    }
+
+    pub(crate) fn file(mut self, finished: Finished) {
+        self.filed = true;
+        self.run.answer(self.position, finished);
+    }
+}
+
+impl Drop for ReplySlot {
+    fn drop(&mut self) {
+        if !self.filed {
+            let error = format!("tool {:?}: what ran the call went away", self.entry.spec().name);
+            self.run.answer(self.position, Finished::without_output(Outcome::Lost, error));
+        }
+    }
+}

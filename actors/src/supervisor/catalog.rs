@@ -1,0 +1,283 @@
+//! The published catalogue: which tools there are, how they are checked, where they run.
+
+use std::sync::{Arc, OnceLock};
+
+use actix::Addr;
+use jsonschema::Validator;
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use toolyard_contract::{ArgumentError, Execution, Outcome, Output, Tool, ToolSpec, name, strict};
+
+use crate::{reply::Finished, tool::ToolActor};
+
+/// An immutable snapshot of the tools. A list keeps the one that it started with.
+#[derive(Clone, Default)]
+pub struct Catalog {
+    /// In the order of registration; replaced tools keep their place.
+    entries: Vec<Arc<Entry>>,
+    by_name: FxHashMap<Box<str>, u32>,
+    aliases: FxHashMap<Box<str>, Box<str>>,
+}
+
+/// One tool of a catalogue.
+pub struct Entry {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) actor: Addr<ToolActor>,
+    pub(crate) limit: Option<Arc<Semaphore>>,
+    input: OnceLock<Result<Validator, String>>,
+    output: OnceLock<Result<Validator, String>>,
+}
+
+/// A tool that cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// The name is blank.
+    #[error("a tool has a blank name")]
+    BlankName,
+    /// Another tool has this name, or one that differs only in case.
+    #[error("tool {name:?}: the name is taken by {taken_by:?} (names are compared without case)")]
+    NameTaken {
+        /// The name of the tool that came later.
+        name: String,
+        /// The name of the tool that was there.
+        taken_by: String,
+    },
+    /// A schema of the tool is not a usable JSON Schema.
+    #[error("tool {name:?}: its {which} schema cannot be used: {reason}")]
+    BadSchema {
+        /// The tool.
+        name: String,
+        /// `input` or `output`.
+        which: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A name that no tool has.
+    #[error("no tool is named {name:?}")]
+    Unknown {
+        /// The name as given.
+        name: String,
+    },
+}
+
+impl Entry {
+    pub(crate) fn new(tool: Arc<dyn Tool>, actor: Addr<ToolActor>) -> Self {
+        let limit = tool.spec().max_in_flight.map(|calls| Arc::new(Semaphore::new(calls.max(1))));
+        Self { tool, actor, limit, input: OnceLock::new(), output: OnceLock::new() }
+    }
+
+    /// What the tool says about itself.
+    pub fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    /// Compiles the schemas now, so that a tool that cannot be checked is found at registration.
+    pub(crate) fn check_schemas(&self) -> Result<(), CatalogError> {
+        let spec = self.spec();
+        let bad = |which, reason: &String| CatalogError::BadSchema {
+            name: spec.name.clone(),
+            which,
+            reason: reason.clone(),
+        };
+        self.input_validator().map_err(|reason| bad("input", reason))?;
+        if let Some(schema) = &spec.output_schema {
+            self.output.get_or_init(|| compile(schema)).as_ref().map_err(|reason| bad("output", reason))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.spec().execution == Execution::Blocking
+    }
+
+    /// Checks the text of an arguments object: syntax, duplicate keys, and the schema unless the tool
+    /// checks that itself.
+    pub(crate) fn check_arguments(&self, text: &str) -> Result<(), ArgumentError> {
+        if self.spec().checks_arguments {
+            return Ok(strict::check(text)?);
+        }
+        let value = strict::parse(text)?;
+        match self.input_validator() {
+            Err(reason) => {
+                Err(ArgumentError::Schema(format!("the tool's input schema cannot be used: {reason}")))
+            }
+            Ok(validator) => validator
+                .validate(&value)
+                .map_err(|error| ArgumentError::Schema(describe("arguments", &error))),
+        }
+    }
+
+    /// Joins a tool's word with what its spec promises: words argument errors by the schema, and
+    /// notes an output that breaks the declared schema.
+    pub(crate) fn judge(&self, mut finished: Finished) -> Finished {
+        match finished.outcome {
+            Outcome::BadArguments => {
+                // The text that the tool could not parse; never shown.
+                let unfit = finished.output.take();
+                let by_schema = unfit.and_then(|text| self.schema_error(text.to_text()));
+                if let Some(error) = by_schema {
+                    finished.detail.get_or_insert_default().schema_error = Some(error.clone());
+                    finished.error = Some(error);
+                }
+            }
+            Outcome::Ok => {
+                if let Some(mismatch) = self.output_mismatch(finished.output.as_ref()) {
+                    finished.detail.get_or_insert_default().output_mismatch = Some(mismatch);
+                }
+            }
+            _ => {}
+        }
+        finished
+    }
+
+    fn schema_error(&self, arguments: &str) -> Option<String> {
+        let value = strict::parse(arguments).ok()?;
+        let error = self.input_validator().ok()?.validate(&value).err()?;
+        Some(describe("arguments", &error))
+    }
+
+    fn output_mismatch(&self, output: Option<&Output>) -> Option<String> {
+        let schema = self.spec().output_schema.as_ref()?;
+        let value = output.map_or(Value::Null, Output::to_value);
+        match self.output.get_or_init(|| compile(schema)) {
+            Ok(validator) => validator.validate(&value).err().map(|error| describe("output", &error)),
+            Err(reason) => Some(format!("the tool's output schema cannot be used: {reason}")),
+        }
+    }
+
+    fn input_validator(&self) -> Result<&Validator, &String> {
+        self.input.get_or_init(|| compile(&self.spec().input_schema)).as_ref()
+    }
+}
+
+/// Compiles a schema. Formats are not asserted; patterns have a bounded effort, because schemas
+/// come from servers and documents.
+fn compile(schema: &Value) -> Result<Validator, String> {
+    const BACKTRACK_LIMIT: usize = 100_000;
+    jsonschema::options()
+        .with_pattern_options(jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
+        .build(schema)
+        .map_err(|error| short(&error.to_string()))
+}
+
+fn describe(what: &str, error: &jsonschema::ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    let place = if place.is_empty() { "the top".to_owned() } else { place };
+    format!("{what} do not fit the schema: at {place}: {}", short(&error.to_string()))
+}
+
+/// Error texts quote the value; a huge value must not flood the model.
+fn short(text: &str) -> String {
+    const MOST: usize = 300;
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((cut, _)) => {
+            let tail_start = text.char_indices().rev().nth(MOST / 3).map_or(cut, |(at, _)| at.max(cut));
+            format!("{} … {}", &text[..cut], &text[tail_start..])
+        }
+    }
+}
+
+impl Catalog {
+    /// Finds a tool by its name, else by an alias.
+    pub fn get(&self, wanted: &str) -> Option<&Arc<Entry>> {
+        // The spelling of the registration is in the map too, so that this rarely folds case.
+        let index = self.by_name.get(wanted).or_else(|| {
+            let key = name::key(wanted);
+            self.by_name.get(key.as_ref()).or_else(|| self.by_name.get(self.aliases.get(key.as_ref())?))
+        })?;
+        self.entries.get(*index as usize)
+    }
+
+    /// The tools in their order.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// The aliases: name and what it stands for.
+    pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.aliases.iter().map(|(alias, name)| (&**alias, &**name))
+    }
+
+    /// Says why `wanted` is not there and what is.
+    pub(crate) fn unknown(&self, wanted: &str) -> String {
+        const MOST: usize = 10;
+        let names = || self.entries.iter().map(|entry| entry.spec().name.as_str());
+        let nearest = name::nearest(wanted, names());
+        if !nearest.is_empty() {
+            return format!("no tool is named {wanted:?}; the nearest names are: {}", nearest.join(", "));
+        }
+        match self.entries.len() {
+            0 => format!("no tool is named {wanted:?}; there are no tools"),
+            many if many > MOST => format!(
+                "no tool is named {wanted:?}; there are {many}, among them: {}",
+                names().take(MOST).collect::<Vec<_>>().join(", ")
+            ),
+            _ => {
+                format!("no tool is named {wanted:?}; there are: {}", names().collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// Adds a tool under a name that is free.
+    pub(crate) fn add(&mut self, entry: Entry) -> Result<(), CatalogError> {
+        let raw = entry.spec().name.clone();
+        let key = name::key(&raw);
+        if key.is_empty() {
+            return Err(CatalogError::BlankName);
+        }
+        if let Some(&taken) = self.by_name.get(key.as_ref()) {
+            let taken_by = self.entries[taken as usize].spec().name.clone();
+            return Err(CatalogError::NameTaken { name: raw, taken_by });
+        }
+        let index = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.by_name.insert(key.into(), index);
+        self.by_name.insert(raw.as_str().into(), index);
+        self.entries.push(Arc::new(entry));
+        Ok(())
+    }
+
+    /// Puts a tool in the place of the one with the same name.
+    pub(crate) fn replace(&mut self, entry: Entry) -> Result<(), CatalogError> {
+        let raw = entry.spec().name.clone();
+        let Some(&index) = self.by_name.get(name::key(&raw).as_ref()) else {
+            return Err(CatalogError::Unknown { name: raw });
+        };
+        self.by_name.insert(raw.into(), index);
+        self.entries[index as usize] = Arc::new(entry);
+        Ok(())
+    }
+
+    /// Takes a tool out.
+    pub(crate) fn remove(&mut self, wanted: &str) -> Result<(), CatalogError> {
+        let Some(&index) = self.by_name.get(name::key(wanted).as_ref()) else {
+            return Err(CatalogError::Unknown { name: wanted.to_owned() });
+        };
+        self.entries.remove(index as usize);
+        self.by_name.retain(|_, at| *at != index);
+        self.by_name.values_mut().filter(|at| **at > index).for_each(|at| *at -= 1);
+        Ok(())
+    }
+
+    /// Lets `alias` stand for the tool `target`, unless a tool has that name.
+    pub(crate) fn add_alias(&mut self, alias: &str, target: &str) {
+        self.aliases.insert(name::key(alias).into(), name::key(target).into());
+    }
+}
+
+/// The place where supervisors find the current catalogue and the first one publishes the next.
+#[derive(Default)]
+pub(crate) struct Published(RwLock<Arc<Catalog>>);
+
+impl Published {
+    pub(crate) fn current(&self) -> Arc<Catalog> {
+        self.0.read().clone()
+    }
+
+    pub(crate) fn publish(&self, catalog: Catalog) {
+        *self.0.write() = Arc::new(catalog);
+    }
+}

@@ -1,0 +1,315 @@
+//! Drives one list from its plan to its report.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc::UnboundedReceiver},
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use toolyard_contract::{Batch, Outcome, Step, ToolResult};
+
+use super::{
+    catalog::Entry,
+    gate::{Label, Runnable},
+    run::Run,
+};
+use crate::{
+    admission::{Admission, Permits},
+    messages::Report,
+    observe::EventKind,
+    reply::{Filed, Finished, Group, ReadyCall, post},
+    tool::Invoke,
+};
+
+/// How many calls one message to a tool's actor carries at most, so that a long list does not keep
+/// an arbiter from everything else.
+const CHUNK: usize = 256;
+
+/// How long a stopped call may take to say so before it counts as lost.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// One list on its way.
+pub(crate) struct Driver {
+    pub(super) run: Arc<Run>,
+    pub(super) filed: UnboundedReceiver<Filed>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) shutdown: CancellationToken,
+    pub(super) batches: Vec<Batch>,
+    pub(super) steps: Vec<Step>,
+    /// Parallel to `steps`; taken when a step is handed to its tool.
+    pub(super) runnable: Vec<Option<Runnable>>,
+    /// By position.
+    pub(super) answers: Vec<Option<Finished>>,
+    pub(super) unanswered: usize,
+    /// The first step that has not been put into a group.
+    next: usize,
+    /// How many of the first steps have ended.
+    ended: usize,
+    groups: Vec<Waiting>,
+    admitting: FuturesUnordered<BoxFuture<'static, (usize, Option<Permits>)>>,
+    /// When the list was told to stop: nothing begins any more.
+    stopped: Option<Instant>,
+    _list_permit: OwnedSemaphorePermit,
+}
+
+/// Calls to one tool that may start and wait for permits.
+struct Waiting {
+    entry: Arc<Entry>,
+    calls: VecDeque<ReadyCall>,
+}
+
+impl Driver {
+    pub(super) fn new(
+        run: Arc<Run>,
+        filed: UnboundedReceiver<Filed>,
+        admission: Arc<Admission>,
+        shutdown: CancellationToken,
+        plan: toolyard_contract::Plan,
+        runnable: Vec<Runnable>,
+        list_permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let items = run.labels().len();
+        Self {
+            run,
+            filed,
+            admission,
+            shutdown,
+            batches: plan.batches,
+            steps: plan.steps,
+            runnable: runnable.into_iter().map(Some).collect(),
+            answers: std::iter::repeat_with(|| None).take(items).collect(),
+            unanswered: items,
+            next: 0,
+            ended: 0,
+            groups: Vec::new(),
+            admitting: FuturesUnordered::new(),
+            stopped: None,
+            _list_permit: list_permit,
+        }
+    }
+
+    /// Runs what is left of the list.
+    pub(crate) async fn drive(mut self) -> Report {
+        while self.unanswered > 0 {
+            let run = self.run.clone();
+            let wake_at = match self.stopped {
+                Some(stopped) => Some(stopped + GRACE),
+                None => run.deadline(),
+            };
+            tokio::select! {
+                biased;
+                Some(filed) = self.filed.recv() => {
+                    self.take(filed);
+                    while let Ok(more) = self.filed.try_recv() {
+                        self.take(more);
+                    }
+                }
+                Some((group, permits)) = self.admitting.next(), if !self.admitting.is_empty() => {
+                    self.admitted(group, permits);
+                }
+                () = run.control().changed() => self.obey(),
+                () = self.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
+                () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => self.late(),
+            }
+            self.start();
+        }
+        self.report()
+    }
+
+    /// Hands every step that may start to its tool, as far as there are permits.
+    pub(super) fn start(&mut self) {
+        if self.run.control().is_stopping() {
+            self.stop("not begun, because a call before it did not end ok");
+        }
+        while self.ended < self.steps.len() && self.answers[self.steps[self.ended].call].is_some() {
+            self.ended += 1;
+        }
+        let first = self.next;
+        while self.next < self.steps.len() && self.steps[self.next].waits_for <= self.ended {
+            self.next += 1;
+        }
+        if first == self.next {
+            return;
+        }
+        if self.admitting.is_empty() {
+            self.groups.clear();
+        }
+        let old = self.groups.len();
+        for step in first..self.next {
+            let (Some(Runnable { entry, arguments }), call) =
+                (self.runnable[step].take(), self.steps[step].call)
+            else {
+                continue;
+            };
+            if self.answers[call].is_some() {
+                continue; // cancelled before its turn
+            }
+            let Ok(position) = u32::try_from(call) else { continue };
+            let call = ReadyCall { position, arguments };
+            // Lists mostly use few tools, so looking from the end beats a map.
+            match self.groups[old..].iter_mut().rev().find(|group| Arc::ptr_eq(&group.entry, &entry)) {
+                Some(group) => group.calls.push_back(call),
+                None => self.groups.push(Waiting { entry, calls: VecDeque::from([call]) }),
+            }
+        }
+        for group in old..self.groups.len() {
+            self.send(group);
+        }
+    }
+
+    /// Sends the calls of a group as long as permits are free, then queues for more.
+    fn send(&mut self, index: usize) {
+        let group = &mut self.groups[index];
+        let gates = self.admission.gates(group.entry.limit.as_ref(), group.entry.is_blocking());
+        while !group.calls.is_empty() {
+            let Some(permits) = gates.try_pass(group.calls.len().min(CHUNK)) else {
+                let patience = self.admission.limits.admission_timeout;
+                self.admitting
+                    .push(Box::pin(async move { (index, timeout(patience, gates.pass()).await.ok()) }));
+                return;
+            };
+            Self::send_some(&self.run, group, permits);
+        }
+    }
+
+    fn send_some(run: &Arc<Run>, group: &mut Waiting, permits: Permits) {
+        let calls: Vec<ReadyCall> = if permits.count() >= group.calls.len() {
+            std::mem::take(&mut group.calls).into()
+        } else {
+            group.calls.drain(..permits.count()).collect()
+        };
+        let message =
+            Group { run: run.clone(), entry: group.entry.clone(), calls: calls.into_iter(), permits };
+        post(&group.entry.actor, Invoke(message));
+    }
+
+    /// Goes on with a group that has had its first permit, or has waited too long.
+    fn admitted(&mut self, index: usize, permits: Option<Permits>) {
+        let group = &mut self.groups[index];
+        match permits {
+            Some(permits) if !group.calls.is_empty() => {
+                Self::send_some(&self.run, group, permits);
+                self.send(index);
+            }
+            Some(_) => {} // its calls were cancelled meanwhile
+            None => {
+                let calls = std::mem::take(&mut group.calls);
+                let patience = self.admission.limits.admission_timeout;
+                let error = format!(
+                    "tool {:?}: not started, because too many calls were running for {} s; try again later",
+                    group.entry.spec().name,
+                    patience.as_secs_f64()
+                );
+                for call in calls {
+                    let mut finished = Finished::without_output(Outcome::NotStarted, error.clone());
+                    finished.detail.get_or_insert_default().retry_after_ms =
+                        Some(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
+                    self.settle(call.position, finished);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, filed: Filed) {
+        match filed {
+            Filed::One(position, finished) => self.settle(position, finished),
+            Filed::Many(many) => {
+                many.into_iter().for_each(|(position, finished)| self.settle(position, finished));
+            }
+        }
+    }
+
+    /// Takes the answer of a call; the first one counts.
+    pub(super) fn settle(&mut self, position: u32, finished: Finished) {
+        let Some(slot) = self.answers.get_mut(position as usize).filter(|slot| slot.is_none()) else {
+            return;
+        };
+        self.run.stop_at_failure(&finished);
+        if self.run.listens() {
+            let call = self.run.info(position);
+            let Finished { outcome, waited, elapsed, .. } = finished;
+            self.run.emit(EventKind::Finished { call, outcome, waited, elapsed });
+        }
+        *slot = Some(finished);
+        self.unanswered -= 1;
+    }
+
+    /// Carries out what the caller's hand did.
+    fn obey(&mut self) {
+        if self.run.control().is_cancelled() {
+            self.stop("cancelled before it began");
+            return;
+        }
+        for position in self.run.control().cancelled_calls() {
+            let begun_or_done = self.answers[position as usize].is_some() || !self.has_not_begun(position);
+            if !begun_or_done {
+                self.skip(position, "cancelled before it began");
+            }
+        }
+    }
+
+    /// The deadline of the list, or the grace after a stop, has passed.
+    fn late(&mut self) {
+        if self.stopped.is_none() {
+            self.stop("not begun before the deadline of its list");
+            return;
+        }
+        for position in 0..self.answers.len() {
+            let Ok(position) = u32::try_from(position) else { return };
+            let error = "was told to stop and did not answer";
+            self.settle(position, Finished::without_output(Outcome::Lost, error).still_running());
+        }
+    }
+
+    /// Lets nothing more begin. What runs is stopped by its own guard.
+    fn stop(&mut self, reason: &str) {
+        if self.stopped.is_some() {
+            return;
+        }
+        self.stopped = Some(Instant::now());
+        let waiting = self.groups.iter_mut().flat_map(|group| std::mem::take(&mut group.calls));
+        let mut unbegun: Vec<u32> = waiting.map(|call| call.position).collect();
+        let later = self.steps[self.next..].iter().filter_map(|step| u32::try_from(step.call).ok());
+        unbegun.extend(later);
+        self.next = self.steps.len();
+        for position in unbegun {
+            self.skip(position, reason);
+        }
+    }
+
+    fn skip(&mut self, position: u32, reason: &str) {
+        for group in &mut self.groups {
+            group.calls.retain(|call| call.position != position);
+        }
+        let tool = &self.run.labels()[position as usize].tool;
+        self.settle(position, Finished::without_output(Outcome::Skipped, format!("tool {tool:?}: {reason}")));
+    }
+
+    /// Tells whether a call is still in this driver's hands.
+    fn has_not_begun(&self, position: u32) -> bool {
+        self.groups.iter().any(|group| group.calls.iter().any(|call| call.position == position))
+            || self.steps[self.next..].iter().any(|step| step.call == position as usize)
+    }
+
+    fn report(self) -> Report {
+        let Self { run, batches, answers, .. } = self;
+        let (id, elapsed) = (run.id(), run.began().elapsed());
+        if run.listens() {
+            run.emit(EventKind::ListFinished { elapsed });
+        }
+        // Whoever still holds the run (a thread that could not be stopped) keeps its own labels.
+        let labels = Arc::try_unwrap(run).map_or_else(|run| run.labels().to_vec(), Run::into_labels);
+        let results = labels.into_iter().zip(answers).enumerate();
+        let results =
+            results.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))).collect();
+        Report { run: id, results, batches, elapsed }
+    }
+}
+
+fn result(index: usize, label: Label, finished: Finished) -> ToolResult {
+    let Label { tool, id } = label;
+    let Finished { outcome, output, error, detail, elapsed, .. } = finished;
+    ToolResult { index, id, tool, outcome, output, error, detail, elapsed }
+}

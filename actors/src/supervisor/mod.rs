@@ -1,0 +1,213 @@
+//! ```text
+//! SupervisorActor
+//! Receives  ExecuteCalls, PlanCalls; ChangeCatalog (the first of an engine alone)
+//! Sends     Invoke to tool actors, one message for the calls that may start together
+//! Owns      nothing of a list: each list is driven by its own task
+//! Lives on  its arbiter; one supervisor on each arbiter of the engine
+//! Fails     never by a call's fault; a list whose supervisor dies is answered by EngineError::Stopped
+//! ```
+
+pub(crate) mod catalog;
+mod drive;
+pub(crate) mod gate;
+pub(crate) mod run;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use parking_lot::Mutex;
+use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, sync::mpsc, time::timeout};
+use tokio_util::sync::CancellationToken;
+use toolyard_contract::{RunId, Tool};
+use tracing::Instrument;
+
+use self::{
+    catalog::{Catalog, CatalogError, Entry, Published},
+    drive::Driver,
+    gate::{Gated, Scope, gate},
+    run::Run,
+};
+use crate::{
+    admission::Admission,
+    messages::{
+        CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
+        Report,
+    },
+    observe::{EventKind, Observers},
+    placement::Placement,
+    tool::ToolActor,
+};
+
+/// What the supervisors of one engine share.
+pub(crate) struct Shared {
+    pub(crate) published: Published,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) observers: Arc<Observers>,
+    /// How long a call may take where neither tool nor list says. `None`: no limit.
+    pub(crate) timeout: Option<Duration>,
+    /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
+    pub(crate) tool_runtime: Option<Handle>,
+    pub(crate) runs: AtomicU64,
+    pub(crate) closed: AtomicBool,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) placement: Mutex<Placement>,
+}
+
+/// Takes lists of calls and runs them on the tools' actors.
+pub struct SupervisorActor {
+    shared: Arc<Shared>,
+}
+
+impl SupervisorActor {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl Actor for SupervisorActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        // Lists are bounded by permits; actix's own bound would only make senders lazy.
+        ctx.set_mailbox_capacity(usize::MAX);
+    }
+}
+
+impl Handler<ExecuteCalls> for SupervisorActor {
+    type Result = ResponseFuture<Result<Report, EngineError>>;
+
+    fn handle(&mut self, message: ExecuteCalls, _: &mut Self::Context) -> Self::Result {
+        match self.shared.admission.lists.clone().try_acquire_owned() {
+            // The common case: the first calls are on their way before this handler returns.
+            Ok(permit) => match self.shared.begin(message, permit) {
+                Ok(driver) => Box::pin(async move { Ok(driver.finish().await) }),
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            },
+            Err(_) => {
+                let shared = self.shared.clone();
+                Box::pin(async move { Ok(shared.begin_later(message).await?.finish().await) })
+            }
+        }
+    }
+}
+
+impl Driver {
+    async fn finish(self) -> Report {
+        let span = self.run.span().clone();
+        self.drive().instrument(span).await
+    }
+}
+
+impl Handler<PlanCalls> for SupervisorActor {
+    type Result = Result<Preview, EngineError>;
+
+    fn handle(&mut self, PlanCalls { calls, options }: PlanCalls, _: &mut Self::Context) -> Self::Result {
+        let Gated { labels, refused, plan, .. } = gate(&self.shared.scope(&options)?, calls, &options);
+        let problems = refused.into_iter().map(|(position, finished)| Problem {
+            index: position as usize,
+            outcome: finished.outcome,
+            error: finished.error.unwrap_or_default(),
+        });
+        let tools = labels.into_iter().map(|label| label.tool).collect();
+        Ok(Preview { problems: problems.collect(), tools, plan })
+    }
+}
+
+impl Handler<ChangeCatalog> for SupervisorActor {
+    type Result = Result<(), CatalogError>;
+
+    fn handle(&mut self, ChangeCatalog(changes): ChangeCatalog, _: &mut Self::Context) -> Self::Result {
+        self.shared.change_catalog(changes)
+    }
+}
+
+impl Shared {
+    /// Gates, plans and starts a list.
+    fn begin(
+        self: &Arc<Self>,
+        message: ExecuteCalls,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Driver, EngineError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(EngineError::Stopped);
+        }
+        let ExecuteCalls { calls, options, control } = message;
+        let most = u32::MAX as usize;
+        if calls.len() > most {
+            return Err(EngineError::ListTooLong { most, calls: calls.len() });
+        }
+        let Gated { labels, refused, runnable, plan } = gate(&self.scope(&options)?, calls, &options);
+        let id = RunId(self.runs.fetch_add(1, Ordering::Relaxed) + 1);
+        let (answers, filed) = mpsc::unbounded_channel();
+        let run = Run::new(id, &options, self.timeout, labels, answers, control, self.observers.clone());
+        let run = Arc::new(run);
+        if run.listens() {
+            run.emit(EventKind::ListAccepted { calls: run.labels().len(), agent: options.agent });
+            let planned = plan.steps.iter().filter_map(|step| u32::try_from(step.call).ok());
+            planned.for_each(|position| run.emit(EventKind::Accepted(run.info(position))));
+        }
+        let mut driver =
+            Driver::new(run, filed, self.admission.clone(), self.shutdown.clone(), plan, runnable, permit);
+        refused.into_iter().for_each(|(position, finished)| driver.settle(position, finished));
+        driver.start();
+        Ok(driver)
+    }
+
+    /// Waits until fewer lists are under way, then begins.
+    async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Driver, EngineError> {
+        let limits = &self.admission.limits;
+        let waiting = self.admission.lists.clone().acquire_owned();
+        match timeout(limits.admission_timeout, waiting).await {
+            Ok(Ok(permit)) => self.begin(message, permit),
+            Ok(Err(_)) => Err(EngineError::Stopped),
+            Err(_) => Err(EngineError::Overloaded {
+                lists: limits.max_lists,
+                retry_after: limits.admission_timeout,
+            }),
+        }
+    }
+
+    /// The tools that a list sees. Those that it brought along share an actor of this arbiter.
+    fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
+        let catalog = self.published.current();
+        if options.guests.is_empty() {
+            return Ok(Scope { catalog, guests: None });
+        }
+        let actor = ToolActor::new(self.tool_runtime.clone()).start();
+        let mut guests = Catalog::default();
+        for tool in &options.guests {
+            guests.add(Entry::new(tool.clone(), actor.clone()))?;
+        }
+        Ok(Scope { catalog, guests: Some(guests) })
+    }
+
+    /// Makes all changes, or none.
+    pub(crate) fn change_catalog(&self, changes: Vec<CatalogChange>) -> Result<(), CatalogError> {
+        let mut next = Catalog::clone(&self.published.current());
+        for change in changes {
+            match change {
+                CatalogChange::Add(tool) => next.add(self.entry(tool)?)?,
+                CatalogChange::Replace(tool) => next.replace(self.entry(tool)?)?,
+                CatalogChange::Remove(name) => next.remove(&name)?,
+                CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name),
+            }
+        }
+        self.published.publish(next);
+        Ok(())
+    }
+
+    /// Gives a tool an actor of its own, after a look at its schemas.
+    fn entry(&self, tool: Arc<dyn Tool>) -> Result<Entry, CatalogError> {
+        let runtime = self.tool_runtime.clone();
+        let actor = self.placement.lock().start(move || ToolActor::new(runtime));
+        let entry = Entry::new(tool, actor);
+        entry.check_schemas()?;
+        Ok(entry)
+    }
+}

@@ -1,0 +1,130 @@
+//! How an engine is put together.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use toolyard_actors::{CatalogChange, YardConfig};
+use toolyard_contract::Tool;
+
+use crate::{
+    Engine,
+    system::{MakeRuntime, StartError, SystemThread},
+};
+
+/// Puts an [`Engine`] together. Every setting has a default.
+#[derive(Default)]
+pub struct EngineBuilder {
+    config: YardConfig,
+    changes: Vec<CatalogChange>,
+    runtime: Option<MakeRuntime>,
+}
+
+impl EngineBuilder {
+    /// Adds a tool. Names are compared without case, and must differ.
+    #[must_use]
+    pub fn tool(self, tool: impl Tool) -> Self {
+        self.shared_tool(Arc::new(tool))
+    }
+
+    /// Adds a tool that others hold too.
+    #[must_use]
+    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.changes.push(CatalogChange::Add(tool));
+        self
+    }
+
+    /// Adds several tools, in order.
+    #[must_use]
+    pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        tools.into_iter().fold(self, Self::shared_tool)
+    }
+
+    /// Lets `alias` stand for the tool `name`; a tool that has the alias as its own name wins.
+    #[must_use]
+    pub fn alias(mut self, alias: impl Into<String>, name: impl Into<String>) -> Self {
+        self.changes.push(CatalogChange::Alias(alias.into(), name.into()));
+        self
+    }
+
+    /// Sets how many calls may run at once. Default 16,384.
+    #[must_use]
+    pub fn max_in_flight(mut self, calls: usize) -> Self {
+        self.config.limits.max_in_flight = calls;
+        self
+    }
+
+    /// Sets how many calls may occupy a thread of the blocking pool. Default 64.
+    #[must_use]
+    pub fn max_blocking(mut self, calls: usize) -> Self {
+        self.config.limits.max_blocking = calls;
+        self
+    }
+
+    /// Sets how many lists may be under way. Default 10,000.
+    #[must_use]
+    pub fn max_lists(mut self, lists: usize) -> Self {
+        self.config.limits.max_lists = lists;
+        self
+    }
+
+    /// Sets how long a call or a list waits to be admitted; then it is `not_started`, or not taken.
+    /// Default 30 s.
+    #[must_use]
+    pub fn admission_timeout(mut self, patience: Duration) -> Self {
+        self.config.limits.admission_timeout = patience;
+        self
+    }
+
+    /// Sets how long a call may take from the start of its work, where neither its tool nor its list
+    /// says. Default 300 s; `None`: no limit.
+    #[must_use]
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.config.timeout = timeout.into();
+        self
+    }
+
+    /// Sets how many arbiters the engine uses. Default 1; more pay when tools compute.
+    #[must_use]
+    pub fn arbiters(mut self, arbiters: usize) -> Self {
+        self.config.arbiters = arbiters;
+        self
+    }
+
+    /// Drives tool futures that wait, and blocking bodies, on `handle`'s runtime, where the host's
+    /// connections live. Default: the engine's own thread.
+    #[must_use]
+    pub fn tool_runtime(mut self, handle: Handle) -> Self {
+        self.config.tool_runtime = Some(handle);
+        self
+    }
+
+    /// Makes the runtime of the engine's thread; it must be a current-thread runtime. Default: one
+    /// with IO and time. Tests give one whose clock is paused.
+    #[must_use]
+    pub fn system_runtime(mut self, make: impl FnOnce() -> Runtime + Send + 'static) -> Self {
+        self.runtime = Some(Box::new(make));
+        self
+    }
+
+    /// Starts the engine on a thread of its own.
+    ///
+    /// # Errors
+    /// When two tools share a name, a schema cannot be used, or there is no thread.
+    pub fn build(self) -> Result<Engine, StartError> {
+        let threads = self.config.limits.max_blocking.saturating_add(8);
+        let runtime = self.runtime.unwrap_or_else(|| {
+            Box::new(move || {
+                let built = Builder::new_current_thread().enable_all().max_blocking_threads(threads).build();
+                built.expect("an operating system that gives threads and timers")
+            })
+        });
+        let (thread, yard) = SystemThread::start(runtime, self.config, self.changes)?;
+        Ok(Engine::new(thread, yard))
+    }
+}
+
+impl fmt::Debug for EngineBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}

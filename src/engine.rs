@@ -1,0 +1,186 @@
+//! The engine: what most people hold.
+
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use toolyard_actors::{
+    CatalogChange, EngineError, EventStream, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
+    RunControl, Yard,
+};
+use toolyard_contract::{BadCall, ToolCall, ToolSpec};
+
+use crate::{builder::EngineBuilder, system::SystemThread};
+
+/// Runs lists of calls. Clones share one engine; any thread and any tokio runtime may use it.
+///
+/// The actors live on a thread of the engine's own. Dropping the last clone tells it to stop and
+/// does not wait; [`shutdown`](Self::shutdown) waits.
+///
+/// ```
+/// use toolyard::{Arguments, Engine, ToolCall, builtin::CalculatorTool};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder().tool(CalculatorTool::default()).build()?;
+/// let calls = vec![ToolCall::new("calculator", Arguments::from_text("6*7".into()))];
+/// let report = engine.execute_blocking(calls, Default::default())?;
+/// assert_eq!(report.results[0].output.as_ref().and_then(|o| o.as_text()), Some("42"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Engine(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    yard: Yard,
+    thread: SystemThread,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Joining here would deadlock when a tool holds the last clone.
+        self.yard.close();
+        self.thread.signal_stop();
+    }
+}
+
+/// A list for an engine: calls, or items some of which could not be read as calls.
+pub trait IntoCalls {
+    /// Gives the items in order.
+    fn into_calls(self) -> Vec<Result<ToolCall, BadCall>>;
+}
+
+impl IntoCalls for Vec<ToolCall> {
+    fn into_calls(self) -> Vec<Result<ToolCall, BadCall>> {
+        self.into_iter().map(Ok).collect()
+    }
+}
+
+impl IntoCalls for Vec<Result<ToolCall, BadCall>> {
+    fn into_calls(self) -> Vec<Result<ToolCall, BadCall>> {
+        self
+    }
+}
+
+impl Engine {
+    /// Starts putting an engine together.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    pub(crate) fn new(thread: SystemThread, yard: Yard) -> Self {
+        Self(Arc::new(Inner { yard, thread }))
+    }
+
+    /// Runs a list and gives one result for each of its items, in their order.
+    ///
+    /// # Errors
+    /// When the list was not taken at all; nothing of it ran.
+    ///
+    /// # Cancellation
+    /// Dropping the future cancels the list.
+    pub async fn execute(
+        &self,
+        calls: impl IntoCalls,
+        options: ExecuteOptions,
+    ) -> Result<Report, EngineError> {
+        self.start(calls, options).await
+    }
+
+    /// Makes a list ready and gives a hand on it; it runs while the returned [`Run`] is awaited.
+    pub fn start(&self, calls: impl IntoCalls, options: ExecuteOptions) -> Run {
+        let control = RunControl::new();
+        let message = ExecuteCalls { calls: calls.into_calls(), options, control: control.clone() };
+        let engine = self.clone();
+        Run { control, work: Box::pin(async move { engine.0.yard.execute(message).await }) }
+    }
+
+    /// Runs a list from a thread outside any async runtime.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    ///
+    /// # Panics
+    /// Never, but inside an async runtime it blocks a thread of it; on the engine's own thread that
+    /// is a deadlock.
+    pub fn execute_blocking(
+        &self,
+        calls: impl IntoCalls,
+        options: ExecuteOptions,
+    ) -> Result<Report, EngineError> {
+        futures::executor::block_on(self.execute(calls, options))
+    }
+
+    /// Judges and plans a list without running anything.
+    ///
+    /// # Errors
+    /// When the engine has stopped, or the list's own tools clash.
+    pub async fn plan(&self, calls: impl IntoCalls, options: ExecuteOptions) -> Result<Preview, EngineError> {
+        self.0.yard.plan(PlanCalls { calls: calls.into_calls(), options }).await
+    }
+
+    /// The tools, in the order of registration.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.0.yard.catalog().entries().iter().map(|entry| entry.spec().clone()).collect()
+    }
+
+    /// Changes the tools for the lists to come; all of it or nothing.
+    ///
+    /// # Errors
+    /// When one change cannot be made; then none is.
+    pub async fn change_tools(&self, changes: Vec<CatalogChange>) -> Result<(), EngineError> {
+        self.0.yard.change_catalog(changes).await
+    }
+
+    /// Listens to what happens in the engine, with room for `capacity` events that wait to be read.
+    pub fn subscribe(&self, capacity: usize) -> EventStream {
+        self.0.yard.subscribe(capacity)
+    }
+
+    /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, and
+    /// returns when the actors are gone.
+    ///
+    /// # Cancellation
+    /// Dropping the future leaves the engine closed but not stopped.
+    pub async fn shutdown(&self, patience: Duration) {
+        self.0.yard.drain(patience).await;
+        self.0.thread.signal_stop();
+        self.0.thread.ended().await;
+    }
+}
+
+/// A list and a hand on it. Await it for the report.
+///
+/// # Cancellation
+/// Dropping it cancels the list.
+#[must_use = "a list runs only while it is awaited"]
+pub struct Run {
+    control: RunControl,
+    work: Pin<Box<dyn Future<Output = Result<Report, EngineError>> + Send>>,
+}
+
+impl Run {
+    /// A hand on the list that can be kept while the list is awaited.
+    pub fn control(&self) -> RunControl {
+        self.control.clone()
+    }
+}
+
+impl IntoFuture for Run {
+    type Output = Result<Report, EngineError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.work
+    }
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("control", &self.control).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! The thread on which an engine's actors live.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use actix::System;
+use tokio::{runtime::Runtime, sync::watch};
+use tokio_util::sync::CancellationToken;
+use toolyard_actors::{CatalogChange, CatalogError, Yard, YardConfig};
+
+/// Makes the runtime of the thread; called on it.
+pub(crate) type MakeRuntime = Box<dyn FnOnce() -> Runtime + Send>;
+
+/// A thread with an actix system and an engine's actors on it.
+#[derive(Debug)]
+pub(crate) struct SystemThread {
+    /// Cancelled: the thread stops its actors and ends.
+    stop: CancellationToken,
+    /// Becomes true when the actors are gone.
+    ended: watch::Receiver<bool>,
+}
+
+impl SystemThread {
+    /// Starts the thread, and the actors on it.
+    pub(crate) fn start(
+        runtime: MakeRuntime,
+        config: YardConfig,
+        tools: Vec<CatalogChange>,
+    ) -> Result<(Self, Yard), StartError> {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let (say_ended, ended) = watch::channel(false);
+        let (say_started, started) = mpsc::sync_channel(1);
+        let body = move || {
+            let system = System::with_tokio_rt(runtime);
+            system.block_on(async move {
+                let yard = Yard::start(config, tools);
+                let alive = yard.clone();
+                if say_started.send(yard).is_ok()
+                    && let Ok(yard) = alive
+                {
+                    stopped.cancelled().await;
+                    yard.drain(Duration::ZERO).await;
+                    yard.stop_arbiters();
+                }
+            });
+            say_ended.send_replace(true);
+            // Tool bodies that cannot be stopped keep their threads; waiting for them here would
+            // keep this one.
+            std::mem::forget(system);
+        };
+        thread::Builder::new().name("toolyard".into()).spawn(body).map_err(StartError::Thread)?;
+        let yard = started.recv().map_err(|_| StartError::Died)??;
+        Ok((Self { stop, ended }, yard))
+    }
+
+    /// Tells the thread to stop, without waiting.
+    pub(crate) fn signal_stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the actors are gone.
+    pub(crate) async fn ended(&self) {
+        // An error means that the sender is gone, and the thread with it.
+        let _ = self.ended.clone().wait_for(|ended| *ended).await;
+    }
+}
+
+/// Why an engine could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The tools cannot be registered.
+    #[error(transparent)]
+    Tools(#[from] CatalogError),
+    /// The operating system gave no thread.
+    #[error("could not start the engine's thread: {0}")]
+    Thread(std::io::Error),
+    /// The thread ended while starting.
+    #[error("the engine's thread ended while starting")]
+    Died,
+}
