@@ -1,0 +1,3 @@
+//! The integration tests, in one binary: one program to link instead of one per file.
+
+mod layering;

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Checks the whole project. `tests/run.sh` runs every step, `tests/run.sh lint docs` only those checks.
+#
+# To add a step: write a function `step_NAME` and put NAME into `setup` (installs something) or `checks` below.
+# Each step runs in a shell of its own that stops at the first error. A failed setup step ends the run; a failed
+# check does not keep the others from running, and the last lines name all that failed.
+#
+# Runs on Debian with a Rust toolchain, as root when something has to be installed. Settings, by environment:
+#   CARGO_TARGET_DIR      as for cargo
+#   TOOLYARD_TEST_VENVS   folder of the Python environments `venv-NAME`, where tests look for them; default: target
+#   TOOLYARD_TEST_TOOLS   folder of the cargo tools that this script builds; default: target/tools
+# shellcheck disable=SC2317 # steps are called by their names
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+setup=(packages tools venvs)
+checks=(format lint licences test doctest docs examples readme package)
+
+export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
+export TOOLYARD_TEST_TOOLS=${TOOLYARD_TEST_TOOLS:-$PWD/target/tools}
+export PATH=$TOOLYARD_TEST_TOOLS/bin:$PATH
+# Every build takes the same features, so that dependencies are built once.
+workspace=(--workspace --all-features --locked)
+
+step_packages() {
+  local missing=()
+  command -v cc > /dev/null || missing+=(build-essential)
+  python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3 python3-venv python3-pip)
+  if ((${#missing[@]} == 0)); then return; fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+step_tools() {
+  cargo_tool nextest 0.9.143 --no-default-features --features default-no-update
+  cargo_tool deny 0.20.2
+}
+
+step_venvs() {
+  # bfcl-eval without its dependencies: only its data files and API classes are used, and those need mpmath alone.
+  venv bfcl --no-deps bfcl-eval==2026.3.23 mpmath==1.3.0
+}
+
+step_format() {
+  cargo fmt --all --check
+}
+
+step_lint() {
+  cargo clippy "${workspace[@]}" --all-targets -- -D warnings
+  # Those who embed the engine build it so.
+  cargo clippy --workspace --no-default-features --locked -- -D warnings
+}
+
+step_licences() {
+  cargo deny check bans licenses sources
+}
+
+step_test() {
+  cargo nextest run "${workspace[@]}" --profile ci
+}
+
+step_doctest() {
+  cargo test "${workspace[@]}" --doc
+}
+
+step_docs() {
+  RUSTDOCFLAGS="-D warnings" cargo doc "${workspace[@]}" --no-deps
+}
+
+# Every example ends by itself, without input.
+step_examples() {
+  local path name
+  for path in examples/*.rs examples/*/main.rs; do
+    [[ -e $path ]] || continue
+    name=${path#examples/} name=${name%/main.rs} name=${name%.rs}
+    echo "example $name"
+    cargo build --all-features --locked --example "$name"
+    timeout 120 cargo run --quiet --all-features --locked --example "$name"
+  done
+}
+
+# What the README tells a newcomer to type works.
+step_readme() {
+  [[ -e src/main.rs ]] || { echo "no program to run yet"; return; }
+  local commands command
+  mapfile -t commands < <(grep -E '^cargo run ' README.md)
+  ((${#commands[@]} > 0)) || { echo "README.md has no line that begins with \`cargo run\`"; return 1; }
+  for command in "${commands[@]}"; do
+    echo "$command"
+    bash -c "$command"
+  done
+}
+
+step_package() {
+  cargo package --workspace --locked --allow-dirty
+}
+
+# cargo_tool NAME VERSION [OPTION…]: builds cargo-NAME unless some version of it is there. Unoptimised, as that is the
+# quickest way to a program that runs for a second.
+cargo_tool() {
+  if cargo "$1" --version 2> /dev/null; then return; fi
+  CARGO_TARGET_DIR=$TOOLYARD_TEST_TOOLS/build CARGO_PROFILE_DEV_DEBUG=false \
+    cargo install --debug --locked --root "$TOOLYARD_TEST_TOOLS" "cargo-$1@$2" "${@:3}"
+  rm -rf "$TOOLYARD_TEST_TOOLS/build"
+}
+
+# venv NAME PIP-ARGUMENT…: makes the Python environment venv-NAME, anew when its arguments or Python changed.
+venv() {
+  local folder=$TOOLYARD_TEST_VENVS/venv-$1 wanted
+  wanted="$(python3 --version) ${*:2}"
+  if [[ "$(cat "$folder/made-with" 2> /dev/null)" == "$wanted" ]] && "$folder/bin/python" --version; then return; fi
+  echo "making $folder with ${*:2}"
+  rm -rf "$folder"
+  python3 -m venv "$folder"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check "${@:2}"
+  echo "$wanted" > "$folder/made-with"
+}
+
+failed=()
+passed=0
+
+# run STEP: runs it, says how long it took, and counts it.
+run() {
+  local begun=$SECONDS status
+  printf '\n== %s\n' "$1"
+  (set -e; "step_$1") < /dev/null # not under an `if`, which would switch -e off
+  status=$?
+  if ((status == 0)); then
+    passed=$((passed + 1))
+    echo "-- $1: ok, $((SECONDS - begun)) s"
+  else
+    failed+=("$1")
+    echo "-- $1: FAILED with status $status, $((SECONDS - begun)) s"
+  fi
+}
+
+# Ends the run with what came of it.
+finish() {
+  printf '\n%s s in all, failed: %s\nsteps: %s passed, %s failed\n' \
+    "$SECONDS" "${failed[*]:-none}" "$passed" "${#failed[@]}"
+  exit $((${#failed[@]} > 0))
+}
+
+(($# == 0)) || checks=("$@")
+for step in "${checks[@]}"; do
+  declare -F "step_$step" > /dev/null || { echo "no step is named $step" >&2; exit 2; }
+done
+for step in "${setup[@]}"; do
+  run "$step"
+  ((${#failed[@]} == 0)) || finish
+done
+for step in "${checks[@]}"; do
+  run "$step"
+done
+finish
