@@ -5,6 +5,7 @@
 
 mod builder;
 mod engine;
+pub mod formats;
 mod system;
 
 pub use builder::EngineBuilder;

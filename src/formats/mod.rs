@@ -1,0 +1,21 @@
+//! Call lists as models write them, and results as their providers want them back.
+//!
+//! [`read_document`] takes every provider's shape, detected item by item. Each vendor has one file with its
+//! way in (what of an item is name, arguments and id) and its way out (a list of answers).
+
+pub mod anthropic;
+pub mod gemini;
+pub mod native;
+pub mod openai;
+pub mod responses;
+
+mod answer;
+mod declared;
+mod document;
+mod item;
+mod json;
+
+#[cfg(test)]
+mod tests;
+
+pub use document::{Document, DocumentError, read_document};

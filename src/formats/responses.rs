@@ -1,0 +1,39 @@
+//! `OpenAI`'s responses form: `{"type": "function_call", "call_id", "name", "arguments": text}` in,
+//! `function_call_output` items out.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use toolyard_contract::ToolResult;
+
+use super::{
+    answer,
+    item::{Item, Parts},
+};
+
+/// An item has an `id` of its own; answers refer to `call_id`.
+pub(super) fn parts<'a>(item: &Item<'a>) -> Parts<'a> {
+    Parts { name: item.name, arguments: item.arguments, id: item.call_id.or(item.id) }
+}
+
+/// An item that answers one call.
+#[derive(Debug, Serialize)]
+pub struct FunctionCallOutput<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    call_id: Cow<'a, str>,
+    output: Cow<'a, str>,
+}
+
+/// Gives one `function_call_output` item per result.
+pub fn items(results: &[ToolResult]) -> Vec<FunctionCallOutput<'_>> {
+    results.iter().map(item).collect()
+}
+
+fn item(result: &ToolResult) -> FunctionCallOutput<'_> {
+    FunctionCallOutput {
+        kind: "function_call_output",
+        call_id: answer::id(result),
+        output: answer::text(result),
+    }
+}
