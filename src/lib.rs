@@ -1,1 +1,3 @@
 //! toolyard.
+
+pub mod builtin;

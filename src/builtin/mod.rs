@@ -1,0 +1,3 @@
+//! The tools that come with the engine.
+
+pub mod calculator;
