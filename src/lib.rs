@@ -4,6 +4,7 @@
 //! Start at [`Engine::builder`].
 
 mod builder;
+pub mod builtin;
 mod engine;
 pub mod formats;
 mod system;

@@ -1,3 +1,4 @@
 //! The integration tests, in one binary: one program to link instead of one per file.
 
+mod builtin;
 mod layering;

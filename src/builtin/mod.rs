@@ -1,0 +1,4 @@
+//! The tools that come with the engine.
+
+pub mod calculator;
+pub mod file;

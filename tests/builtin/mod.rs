@@ -1,0 +1,2 @@
+mod calculator;
+mod python;
