@@ -44,7 +44,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // Joining here would deadlock when a tool holds the last clone.
         self.yard.close();
-        self.thread.signal_stop();
+        self.thread.signal_stop(Duration::ZERO);
     }
 }
 
@@ -144,11 +144,13 @@ impl Engine {
     /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, and
     /// returns when the actors are gone.
     ///
+    /// The first call sets the patience.
+    ///
     /// # Cancellation
-    /// Dropping the future leaves the engine closed but not stopped.
+    /// Dropping the future does not take the stop back.
     pub async fn shutdown(&self, patience: Duration) {
-        self.0.yard.drain(patience).await;
-        self.0.thread.signal_stop();
+        self.0.yard.close();
+        self.0.thread.signal_stop(patience);
         self.0.thread.ended().await;
     }
 }

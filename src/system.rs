@@ -4,7 +4,6 @@ use std::{sync::mpsc, thread, time::Duration};
 
 use actix::System;
 use tokio::{runtime::Runtime, sync::watch};
-use tokio_util::sync::CancellationToken;
 use toolyard_actors::{CatalogChange, CatalogError, Yard, YardConfig};
 
 /// Makes the runtime of the thread; called on it.
@@ -13,8 +12,8 @@ pub(crate) type MakeRuntime = Box<dyn FnOnce() -> Runtime + Send>;
 /// A thread with an actix system and an engine's actors on it.
 #[derive(Debug)]
 pub(crate) struct SystemThread {
-    /// Cancelled: the thread stops its actors and ends.
-    stop: CancellationToken,
+    /// How long running lists may take from now; set once, it ends the thread.
+    stop: watch::Sender<Option<Duration>>,
     /// Becomes true when the actors are gone.
     ended: watch::Receiver<bool>,
 }
@@ -26,8 +25,7 @@ impl SystemThread {
         config: YardConfig,
         tools: Vec<CatalogChange>,
     ) -> Result<(Self, Yard), StartError> {
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
+        let (stop, mut stopped) = watch::channel(None);
         let (say_ended, ended) = watch::channel(false);
         let (say_started, started) = mpsc::sync_channel(1);
         let body = move || {
@@ -38,8 +36,8 @@ impl SystemThread {
                 if say_started.send(yard).is_ok()
                     && let Ok(yard) = alive
                 {
-                    stopped.cancelled().await;
-                    yard.drain(Duration::ZERO).await;
+                    let patience = stopped.wait_for(Option::is_some).await.map_or(None, |patience| *patience);
+                    yard.drain(patience.unwrap_or_default()).await;
                     yard.stop_arbiters();
                 }
             });
@@ -53,9 +51,9 @@ impl SystemThread {
         Ok((Self { stop, ended }, yard))
     }
 
-    /// Tells the thread to stop, without waiting.
-    pub(crate) fn signal_stop(&self) {
-        self.stop.cancel();
+    /// Tells the thread to stop once running lists have ended, or `patience` is over; does not wait.
+    pub(crate) fn signal_stop(&self, patience: Duration) {
+        self.stop.send_if_modified(|stop| stop.is_none().then(|| *stop = Some(patience)).is_some());
     }
 
     /// Waits until the actors are gone.

@@ -1,4 +1,5 @@
 //! The integration tests, in one binary: one program to link instead of one per file.
 
 mod builtin;
+mod engine;
 mod layering;
