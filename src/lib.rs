@@ -7,10 +7,12 @@ mod builder;
 pub mod builtin;
 mod engine;
 pub mod formats;
+mod stub;
 mod system;
 
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
+pub use stub::StubTool;
 pub use system::StartError;
 pub use toolyard_actors::{
     CallInfo, Catalog, CatalogChange, CatalogError, EngineError, EngineEvent, EventKind, EventStream,

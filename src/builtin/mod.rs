@@ -1,4 +1,7 @@
-//! The tools that come with the engine.
+//! The tools that come with the engine, and the registry that gives them by name.
 
 pub mod calculator;
 pub mod file;
+mod registry;
+
+pub use registry::{AliasCycle, BuiltinRegistry, CustomTail, FailedTool, NameClash, Resolution};

@@ -11,8 +11,10 @@ mod number;
 mod parser;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 pub use error::CalculatorError;
+pub use tool::CalculatorTool;
 
 /// The longest expression, in bytes: a long column of figures fits, and parsing stays far below a millisecond.
 pub const MAX_EXPRESSION_BYTES: usize = 10_000;

@@ -1,0 +1,47 @@
+//! Ctrl-C: the first one cancels what runs, the second ends the program at once.
+
+use std::{
+    process::exit,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::INTERRUPTED;
+
+/// Tells when Ctrl-C was pressed.
+#[derive(Clone)]
+pub(crate) struct Interrupt {
+    pressed: Arc<AtomicBool>,
+    token: CancellationToken,
+}
+
+impl Interrupt {
+    /// Starts listening for the signal.
+    pub(crate) fn listen() -> Self {
+        let interrupt = Self { pressed: Arc::default(), token: CancellationToken::new() };
+        let told = interrupt.clone();
+        tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if told.pressed.swap(true, Ordering::SeqCst) {
+                    exit(i32::from(INTERRUPTED));
+                }
+                told.token.cancel();
+            }
+        });
+        interrupt
+    }
+
+    /// Tells whether it was pressed.
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.pressed.load(Ordering::SeqCst)
+    }
+
+    /// Waits until it is pressed.
+    pub(crate) async fn pressed(&self) {
+        self.token.cancelled().await;
+    }
+}

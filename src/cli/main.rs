@@ -1,0 +1,65 @@
+//! The `toolyard` program. Standard output carries only results; everything else goes to standard
+//! error.
+
+mod call;
+mod interrupt;
+mod options;
+mod output;
+mod plan;
+mod setup;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, error::ErrorKind};
+
+use self::options::{Cli, Verb};
+
+/// Every call ended `ok`.
+const ALL_OK: u8 = 0;
+/// Some call did not.
+const SOME_NOT_OK: u8 = 1;
+/// Usage, unreadable input, bad configuration.
+const UNUSABLE: u8 = 2;
+/// Stopped by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            // Nobody to tell when standard output is gone.
+            let _ = error.print();
+            return ExitCode::from(ALL_OK);
+        }
+        Err(error) => {
+            let text = error.to_string();
+            eprintln!("toolyard: {}", text.lines().next().unwrap_or_default().trim_start_matches("error: "));
+            return ExitCode::from(UNUSABLE);
+        }
+    };
+    setup::logging(cli.log_level.as_deref());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = match runtime {
+        Ok(runtime) => {
+            let done = runtime.block_on(run(cli.verb));
+            // A thread that still reads standard input must not keep the program.
+            runtime.shutdown_background();
+            done
+        }
+        Err(error) => Err(anyhow::Error::new(error).context("could not start a runtime")),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("toolyard: {error:#}");
+        UNUSABLE
+    })
+    .into()
+}
+
+async fn run(verb: Verb) -> anyhow::Result<u8> {
+    match verb {
+        Verb::Call(options) => call::run(&options).await,
+        Verb::Plan(options) => plan::run(&options).await,
+        Verb::Tools(options) => tools::run(&options),
+    }
+}

@@ -1,0 +1,138 @@
+//! What can be said on the command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs the tool calls that language-model agents make.
+#[derive(Debug, Parser)]
+#[command(name = "toolyard", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to log to standard error: a level, or a filter like `toolyard=debug`; also by `TOOLYARD_LOG`
+    #[arg(long, global = true, value_name = "FILTER")]
+    pub(crate) log_level: Option<String>,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Runs the calls of a document and prints one result per call
+    Call(Box<CallOptions>),
+    /// Shows how the calls of a document would be batched, and why; runs nothing
+    Plan(Box<PlanOptions>),
+    /// Lists the tools with their schemas
+    Tools(Box<ToolsOptions>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CallOptions {
+    #[command(flatten)]
+    pub(crate) input: InputOptions,
+    #[command(flatten)]
+    pub(crate) engine: EngineOptions,
+    #[command(flatten)]
+    pub(crate) list: ListOptions,
+    /// With --jsonl: run documents at once, up to --max-in-flight, and answer each as it ends
+    #[arg(long, requires = "jsonl")]
+    pub(crate) unordered: bool,
+    /// The form of the results
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: OutputForm,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlanOptions {
+    #[command(flatten)]
+    pub(crate) input: InputOptions,
+    #[command(flatten)]
+    pub(crate) engine: EngineOptions,
+    #[command(flatten)]
+    pub(crate) list: ListOptions,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ToolsOptions {
+    #[command(flatten)]
+    pub(crate) engine: EngineOptions,
+    /// The form of the list
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) format: ToolsForm,
+}
+
+/// Where documents come from.
+#[derive(Args, Debug)]
+pub(crate) struct InputOptions {
+    /// A file with one JSON document; `-` is standard input
+    #[arg(default_value = "-", value_name = "FILE|-")]
+    pub(crate) file: PathBuf,
+    /// The input has one document per line; each is answered by one line
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+}
+
+/// How the engine is set up.
+#[derive(Args, Debug)]
+pub(crate) struct EngineOptions {
+    /// The built-in tools to enable, by name or alias [default: those that need no service]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub(crate) tools: Option<Vec<String>>,
+    /// The folder that file tools never lead out of
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) root: PathBuf,
+    /// How many calls may run at once; with --unordered, also how many documents
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_in_flight: Option<u32>,
+}
+
+/// How lists are run.
+#[derive(Args, Debug)]
+pub(crate) struct ListOptions {
+    /// How long one call may take, from the start of its work
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// How long a whole list may take
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) deadline: Option<Duration>,
+    /// Skip what has not begun once a call has not ended `ok`
+    #[arg(long)]
+    pub(crate) stop_on_failure: bool,
+    /// Answer declared tools without an implementation by their own validated arguments
+    #[arg(long)]
+    pub(crate) stub: bool,
+    /// On whose behalf the calls run, where the document does not say
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+}
+
+/// The forms in which results are printed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum OutputForm {
+    /// One document with results and batches
+    #[default]
+    Native,
+    /// A list of `role: "tool"` messages
+    Openai,
+    /// A list of `function_call_output` items
+    Responses,
+    /// A list of `tool_result` blocks
+    Anthropic,
+    /// A list of `functionResponse` parts
+    Gemini,
+}
+
+/// The forms in which tools are listed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum ToolsForm {
+    /// Name, description, schemas
+    #[default]
+    Native,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(format!("{text:?} is not a positive number of seconds")),
+    }
+}

@@ -1,0 +1,91 @@
+//! From options to a running engine.
+
+use std::{io::IsTerminal, sync::Arc};
+
+use anyhow::{Context, bail};
+use toolyard::{
+    Engine, ExecuteOptions, StubTool,
+    builtin::{BuiltinRegistry, CustomTail, file::FileRoot},
+    formats::Document,
+    name,
+};
+use tracing_subscriber::EnvFilter;
+
+use crate::options::{EngineOptions, ListOptions};
+
+/// Sends logs to standard error; nothing below a warning unless asked for.
+pub(crate) fn logging(level: Option<&str>) {
+    let asked = level.map(str::to_owned).or_else(|| std::env::var("TOOLYARD_LOG").ok());
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or("warn")).unwrap_or_else(|error| {
+        eprintln!("toolyard: log filter: {error}; using \"warn\"");
+        EnvFilter::new("warn")
+    });
+    let colours =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+}
+
+/// Puts the engine together.
+pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
+    let root = FileRoot::open(&options.root)
+        .with_context(|| format!("--root {:?} cannot be opened", options.root.display().to_string()))?;
+    let registry = BuiltinRegistry::shipped(&root);
+    let resolution = match &options.tools {
+        None => registry.resolve_all([]),
+        Some(names) => registry.resolve(names, [], CustomTail::Append),
+    };
+    if let Some(missing) = resolution.missing.first() {
+        let known: Vec<_> = registry.names().collect();
+        let nearest = name::nearest(missing, known.iter().copied());
+        let hint = if nearest.is_empty() { &known } else { &nearest }.join(", ");
+        bail!("--tools: no built-in tool is named {missing:?}; there is: {hint}");
+    }
+    if let Some(failed) = resolution.failed.first() {
+        bail!("--tools: {:?} cannot be made: {}", failed.name, failed.reason);
+    }
+    let mut builder = Engine::builder().tools(resolution.tools);
+    for (alias, target) in registry.aliases() {
+        builder = builder.alias(alias, target);
+    }
+    if let Some(calls) = options.max_in_flight {
+        builder = builder.max_in_flight(calls as usize);
+    }
+    silence_tool_panics();
+    builder.build().context("the engine cannot be started")
+}
+
+/// A tool's panic is its call's result; the log has it too, the terminal need not.
+fn silence_tool_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() == Some("main") {
+            usual(panic);
+        } else {
+            tracing::warn!("{panic}");
+        }
+    }));
+}
+
+/// The options for one document's list.
+pub(crate) fn list(options: &ListOptions, document: &Document) -> anyhow::Result<ExecuteOptions> {
+    let mut list = ExecuteOptions::new().stop_on_failure(options.stop_on_failure);
+    if let Some(agent) = document.agent.as_deref().or(options.agent.as_deref()) {
+        list = list.agent(agent);
+    }
+    list.timeout = options.timeout;
+    list.deadline = options.deadline;
+    if options.stub {
+        for (index, spec) in document.tools.iter().enumerate() {
+            let before =
+                document.tools[..index].iter().find(|other| name::key(&other.name) == name::key(&spec.name));
+            match before {
+                Some(same) if same == spec => {}
+                Some(_) => {
+                    bail!("tools, item {index}: {:?} is declared twice, with different schemas", spec.name)
+                }
+                None => list = list.guest(Arc::new(StubTool::new(spec.clone()))),
+            }
+        }
+    }
+    Ok(list)
+}
