@@ -20,6 +20,7 @@ pub mod plan;
 pub mod result;
 pub mod runner;
 pub mod spec;
+pub mod state;
 pub mod strict;
 pub mod tool;
 
@@ -36,4 +37,8 @@ pub use plan::{Batch, BatchKind, Plan, Step, plan};
 pub use result::ToolResult;
 pub use runner::Runner;
 pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
+pub use state::{
+    Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,
+    StateWork, Stateful, StatefulTool, ToolState,
+};
 pub use tool::{Tool, ToolFuture};

@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 
 use crate::{
-    Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, ToolReturn,
-    ToolSpec, canonical::canonical,
+    Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, StatePart,
+    ToolReturn, ToolSpec, canonical::canonical,
 };
 
 /// The work of one call.
@@ -63,6 +63,11 @@ pub trait Tool: Send + Sync + 'static {
         let action = spec.permission_action.clone().unwrap_or_else(|| spec.name.clone());
         let resource = canonical(arguments).unwrap_or_else(|_| arguments.to_owned());
         Some(PermissionCheck { action, resource })
+    }
+
+    /// The state part of a tool with inner state; see [`Stateful`](crate::Stateful). Default: none.
+    fn state(&self) -> Option<StatePart> {
+        None
     }
 
     /// Starts the work of one call.
