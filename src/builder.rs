@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use toolyard_actors::{CatalogChange, YardConfig};
+use toolyard_actors::{CatalogChange, RestartPolicy, YardConfig};
 use toolyard_contract::Tool;
 
 use crate::{
@@ -80,6 +80,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.config.timeout = timeout.into();
+        self
+    }
+
+    /// Sets how often a tool's actor that died is replaced. Default: 10 times in 60 s.
+    #[must_use]
+    pub fn restarts(mut self, policy: RestartPolicy) -> Self {
+        self.config.restarts = policy;
         self
     }
 

@@ -76,6 +76,10 @@ impl Engine {
         Self(Arc::new(Inner { yard, thread }))
     }
 
+    pub(crate) fn yard(&self) -> &Yard {
+        &self.0.yard
+    }
+
     /// Runs a list and gives one result for each of its items, in their order.
     ///
     /// # Errors

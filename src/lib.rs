@@ -7,6 +7,7 @@ mod builder;
 pub mod builtin;
 mod engine;
 pub mod formats;
+mod inner_state;
 mod stub;
 mod system;
 
@@ -16,6 +17,6 @@ pub use stub::StubTool;
 pub use system::StartError;
 pub use toolyard_actors::{
     CallInfo, Catalog, CatalogChange, CatalogError, EngineError, EngineEvent, EventKind, EventStream,
-    ExecuteOptions, Preview, Problem, Report, RunControl,
+    ExecuteOptions, Health, Preview, Problem, Report, RestartPolicy, RunControl, StateError, ToolRows,
 };
 pub use toolyard_contract::{self as contract, *};

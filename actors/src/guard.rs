@@ -8,63 +8,42 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::{Invocation, Outcome, ToolFuture, ToolReturn};
+use toolyard_contract::{Outcome, ToolReturn};
 
-use crate::{
-    reply::Finished,
-    supervisor::{catalog::Entry, run::Run},
-};
+use crate::{reply::Finished, supervisor::catalog::Entry};
 
-/// The work of one call: a tool's future that cannot panic out of its own call.
-pub(crate) struct Guarded(Option<ToolFuture>);
+/// The work of one call: a future that cannot panic out of its own call.
+pub(crate) struct Guarded<T>(Option<BoxFuture<'static, T>>);
 
 /// How guarded work ended by itself.
-pub(crate) enum Ended {
-    Returned(ToolReturn),
+pub(crate) enum Ended<T> {
+    Returned(T),
     Panicked(String),
 }
 
-impl Guarded {
-    /// Asks the tool (or the runner in its place) for the work of a call. A panic here is an end too.
-    pub(crate) fn start(entry: &Entry, run: &Run, invocation: Invocation) -> Result<Self, Ended> {
-        let start = || match run.runner() {
-            Some(runner) => runner.run(entry.tool.clone(), invocation),
-            None => entry.tool.clone().call(invocation),
-        };
-        catch_unwind(AssertUnwindSafe(start))
-            .map(|work| Self(Some(work)))
-            .map_err(|panic| Ended::panicked(&*panic))
+/// Runs user code that starts work; a panic in it is an end too.
+pub(crate) fn start_guarded<W>(start: impl FnOnce() -> W) -> Result<W, String> {
+    catch_unwind(AssertUnwindSafe(start)).map_err(|panic| message(&*panic).to_owned())
+}
+
+impl<T> Guarded<T> {
+    pub(crate) fn new(work: BoxFuture<'static, T>) -> Self {
+        Self(Some(work))
     }
 
     /// Polls once without anybody to wake: most calls of simple tools end here.
-    pub(crate) fn poll_now(&mut self) -> Poll<Ended> {
+    pub(crate) fn poll_now(&mut self) -> Poll<Ended<T>> {
         Pin::new(self).poll(&mut Context::from_waker(Waker::noop()))
     }
 
     /// Drives the work to its end on the current thread.
-    pub(crate) fn block_on(self) -> Ended {
+    pub(crate) fn block_on(self) -> Ended<T> {
         futures::executor::block_on(self)
     }
-}
 
-impl Future for Guarded {
-    type Output = Ended;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
-        let Some(work) = self.0.as_mut() else { return Poll::Pending };
-        let ended = match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(returned)) => Ended::Returned(returned),
-            Err(panic) => Ended::panicked(&*panic),
-        };
-        self.drop_work();
-        Poll::Ready(ended)
-    }
-}
-
-impl Guarded {
     /// Drops the work; a destructor that panics touches nobody else.
     fn drop_work(&mut self) {
         let work = self.0.take();
@@ -74,17 +53,38 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl<T> Future for Guarded<T> {
+    type Output = Ended<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<T>> {
+        let Some(work) = self.0.as_mut() else { return Poll::Pending };
+        let ended = match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(returned)) => Ended::Returned(returned),
+            Err(panic) => Ended::Panicked(message(&*panic).to_owned()),
+        };
+        self.drop_work();
+        Poll::Ready(ended)
+    }
+}
+
+impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         self.drop_work();
     }
 }
 
-impl Ended {
-    fn panicked(panic: &(dyn Any + Send)) -> Self {
-        Self::Panicked(message(panic).to_owned())
+impl<T> Ended<T> {
+    /// Takes the tool's word out of what was returned.
+    pub(crate) fn map<U>(self, take: impl FnOnce(T) -> U) -> Ended<U> {
+        match self {
+            Self::Returned(returned) => Ended::Returned(take(returned)),
+            Self::Panicked(message) => Ended::Panicked(message),
+        }
     }
+}
 
+impl Ended<ToolReturn> {
     /// Joins the end with what the tool's spec promises.
     pub(crate) fn judged_by(self, entry: &Entry) -> Finished {
         match self {

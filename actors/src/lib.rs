@@ -4,11 +4,14 @@
 //! [`ExecuteCalls`] to a [`SupervisorActor`] directly.
 
 mod admission;
+mod begun;
 mod guard;
 mod messages;
 mod observe;
 mod placement;
 mod reply;
+mod restart;
+mod state;
 mod supervisor;
 mod tool;
 mod yard;
@@ -20,11 +23,11 @@ pub use self::{
         Report,
     },
     observe::{CallInfo, EngineEvent, EventKind, EventStream},
+    restart::{Health, RestartPolicy},
     supervisor::{
         SupervisorActor,
         catalog::{Catalog, CatalogError, Entry},
         run::RunControl,
     },
-    tool::ToolActor,
-    yard::{Yard, YardConfig},
+    yard::{StateError, ToolRows, Yard, YardConfig},
 };

@@ -72,6 +72,11 @@ pub struct Problem {
 #[rtype(result = "Result<(), CatalogError>")]
 pub struct ChangeCatalog(pub Vec<CatalogChange>);
 
+/// Makes a tool's actor panic, to see how a host lives with that.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Crash;
+
 /// One change of the catalogue.
 #[derive(Clone)]
 #[non_exhaustive]

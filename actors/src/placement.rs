@@ -1,6 +1,6 @@
 //! Which arbiter an actor lives on.
 
-use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context};
+use actix::{Arbiter, ArbiterHandle};
 
 /// The arbiters of one engine. An actor never moves, so it is placed where there are fewest.
 pub(crate) struct Placement {
@@ -32,18 +32,14 @@ impl Placement {
         self.places.iter().map(|place| &place.arbiter)
     }
 
-    /// Starts an actor where there are fewest.
-    pub(crate) fn start<A>(&mut self, make: impl FnOnce() -> A + Send + 'static) -> Addr<A>
-    where
-        A: Actor<Context = Context<A>>,
-    {
-        let place = self.places.iter_mut().min_by_key(|place| place.actors);
-        match place {
+    /// The arbiter with the fewest actors, which gets one more.
+    pub(crate) fn least(&mut self) -> ArbiterHandle {
+        match self.places.iter_mut().min_by_key(|place| place.actors) {
             Some(place) => {
                 place.actors += 1;
-                A::start_in_arbiter(&place.arbiter, move |_| make())
+                place.arbiter.clone()
             }
-            None => make().start(),
+            None => Arbiter::current(),
         }
     }
 

@@ -13,6 +13,10 @@ use toolyard_contract::{Detail, Failure, Outcome, Output, Reply, ToolReturn};
 
 use crate::{admission::Permits, supervisor::catalog::Entry, supervisor::run::Run};
 
+/// A mailbox without a bound of its own: what is in it holds permits, and a full mailbox would only
+/// make senders lazy. (actix adds the number of senders, so this is not the largest number.)
+pub(crate) const MAILBOX: usize = 1 << 30;
+
 /// Puts a message into an actor's mailbox without waiting.
 ///
 /// Mailbox bounds are no back-pressure in actix, so whoever posts holds a permit. A message to a
@@ -96,6 +100,14 @@ pub(crate) struct Group {
     pub(crate) entry: Arc<Entry>,
     pub(crate) calls: std::vec::IntoIter<ReadyCall>,
     pub(crate) permits: Permits,
+}
+
+impl Group {
+    /// The answer to a call of this group that is not to begin any more.
+    pub(crate) fn skipped(&self, reason: &str) -> Finished {
+        let error = format!("tool {:?}: {reason}", self.entry.spec().name);
+        Finished::without_output(Outcome::Skipped, error)
+    }
 }
 
 impl Drop for Group {

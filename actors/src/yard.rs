@@ -1,7 +1,8 @@
 //! The actors of one engine, put together.
 
+mod state;
+
 use std::{
-    hash::{BuildHasher, BuildHasherDefault},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -11,7 +12,6 @@ use std::{
 
 use actix::{Actor, Addr};
 use parking_lot::Mutex;
-use rustc_hash::FxHasher;
 use tokio::{runtime::Handle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::Tool;
@@ -22,9 +22,10 @@ use crate::{
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report},
     observe::{EventStream, Observers},
     placement::Placement,
+    restart::{Health, RestartPolicy},
     supervisor::{
         Shared, SupervisorActor,
-        catalog::{Catalog, CatalogError, Published},
+        catalog::{Catalog, CatalogError, Published, spread},
     },
 };
 
@@ -40,6 +41,8 @@ pub struct YardConfig {
     /// How long a call may take where neither its tool nor its list says. Default 300 s; `None`: no
     /// limit.
     pub timeout: Option<Duration>,
+    /// How often a dead actor is replaced.
+    pub restarts: RestartPolicy,
     /// Drives tool futures that wait, so that they live where the host's connections live. Default:
     /// the arbiter of the tool's actor.
     pub tool_runtime: Option<Handle>,
@@ -51,10 +54,13 @@ impl Default for YardConfig {
             arbiters: 1,
             limits: Limits::default(),
             timeout: Some(Duration::from_mins(5)),
+            restarts: RestartPolicy::default(),
             tool_runtime: None,
         }
     }
 }
+
+pub use state::{StateError, ToolRows};
 
 /// The running actors of one engine: a handle that any thread may hold.
 #[derive(Clone)]
@@ -81,6 +87,7 @@ impl Yard {
             observers: Arc::new(Observers::new()),
             timeout: config.timeout,
             tool_runtime: config.tool_runtime,
+            restarts: config.restarts,
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             shutdown: CancellationToken::new(),
@@ -100,13 +107,10 @@ impl Yard {
 
     /// The supervisor that takes this agent's lists: always the same one for one agent.
     pub fn supervisor(&self, agent: Option<&str>) -> &Addr<SupervisorActor> {
-        let index = match (self.supervisors.len(), agent) {
-            (1, _) => 0,
-            (many, Some(agent)) => {
-                let hash = BuildHasherDefault::<FxHasher>::default().hash_one(agent);
-                usize::try_from(hash % many as u64).unwrap_or(0)
-            }
-            (many, None) => self.turn.fetch_add(1, Ordering::Relaxed) % many,
+        let many = self.supervisors.len();
+        let index = match agent {
+            Some(_) => spread(agent, many),
+            None => self.turn.fetch_add(1, Ordering::Relaxed) % many,
         };
         &self.supervisors[index]
     }
@@ -150,6 +154,17 @@ impl Yard {
     pub async fn change_catalog(&self, changes: Vec<CatalogChange>) -> Result<(), EngineError> {
         let reply = self.supervisors[0].send(ChangeCatalog(changes)).await;
         Ok(reply.map_err(|_| EngineError::Stopped)??)
+    }
+
+    /// How a tool's actors have fared; `None` when there is no such tool.
+    pub fn health(&self, tool: &str) -> Option<Health> {
+        self.catalog().get(tool).map(|entry| entry.route.health())
+    }
+
+    /// Makes the actor that serves an agent's calls of a tool panic, to see how a host lives with
+    /// that. Tells whether there is such a tool.
+    pub fn crash(&self, tool: &str, agent: Option<&str>) -> bool {
+        self.catalog().get(tool).map(|entry| entry.route.crash(agent)).is_some()
     }
 
     /// Listens to the engine's events, with room for `capacity` that wait.

@@ -4,4 +4,6 @@ mod basics;
 mod faults;
 mod limits;
 mod oracle;
+mod restart;
+mod state;
 mod tools;

@@ -12,10 +12,14 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolyard::{
-    Arguments, BadCall, Engine, ExecuteOptions, Execution, Failure, Outcome, ToolCall, ToolReturn, ToolSpec,
+    Arguments, BadCall, Engine, ExecuteOptions, Execution, Failure, Outcome, StateScope, Stateful, ToolCall,
+    ToolReturn, ToolSpec,
 };
 
-use super::tools::{field, paused, tool};
+use super::{
+    state::Counter,
+    tools::{field, paused, tool},
+};
 
 const TIMEOUT_MS: u64 = 100;
 const MOST_IN_FLIGHT: usize = 7;
@@ -32,6 +36,8 @@ enum Deed {
     Write(u8),
     Narrow(u64),
     Blocking(u8),
+    /// Counts up its tool's state: how it works, how long, how it ends.
+    Count(&'static str, u64, &'static str),
     Unknown,
     BadArguments,
     Unreadable,
@@ -48,6 +54,12 @@ fn deed() -> impl Strategy<Value = Deed> {
         4 => any::<u8>().prop_map(Deed::Write),
         2 => (0..TIMEOUT_MS).prop_map(Deed::Narrow),
         1 => any::<u8>().prop_map(Deed::Blocking),
+        5 => (
+            prop::sample::select(vec!["now", "now", "wait", "wait", "block"]),
+            prop::sample::select(vec![1, TIMEOUT_MS / 2, TIMEOUT_MS * 2]),
+            prop::sample::select(vec!["ok", "ok", "fail", "panic"]),
+        )
+            .prop_map(|(work, ms, how)| Deed::Count(work, ms, how)),
         1 => Just(Deed::Unknown),
         1 => Just(Deed::BadArguments),
         1 => Just(Deed::Unreadable),
@@ -66,6 +78,7 @@ impl Deed {
             Self::Write(n) => call("write", json!({"n": n})),
             Self::Narrow(ms) => call("narrow", json!({"n": ms})),
             Self::Blocking(n) => call("blocking", json!({"n": n})),
+            Self::Count(work, ms, how) => call("count", json!({"work": work, "ms": ms, "how": how})),
             Self::Unknown => call("no_such_tool", json!({})),
             Self::BadArguments => {
                 Ok(ToolCall::new("echo", Arguments::from_text("{\"n\": 1, \"n\": 2}".into())))
@@ -76,9 +89,17 @@ impl Deed {
         }
     }
 
-    /// What a plain loop would give: outcome and output; `log` is what writes have left.
-    fn run_plainly(&self, log: &mut Vec<u64>) -> (Outcome, Option<String>) {
+    /// What a plain loop would give: outcome and output; `log` is what writes have left, `count` the
+    /// state of the counter.
+    fn run_plainly(&self, log: &mut Vec<u64>, count: &mut i64) -> (Outcome, Option<String>) {
         match self {
+            Self::Count("wait", ms, _) if *ms > TIMEOUT_MS => (Outcome::TimedOut, None),
+            Self::Count(_, _, "fail") => (Outcome::Failed, None),
+            Self::Count(_, _, "panic") => (Outcome::Panicked, None),
+            Self::Count(..) => {
+                *count += 1;
+                (Outcome::Ok, Some(count.to_string()))
+            }
             Self::Echo(n) => (Outcome::Ok, Some(n.to_string())),
             Self::Nap(ms) if *ms > TIMEOUT_MS => (Outcome::TimedOut, None),
             Self::Nap(ms) | Self::Narrow(ms) => (Outcome::Ok, Some(ms.to_string())),
@@ -123,6 +144,14 @@ struct World {
     log: Arc<Mutex<Vec<u64>>>,
     all: Arc<Gauge>,
     narrow: Arc<Gauge>,
+}
+
+impl World {
+    /// The state of the counter.
+    fn count(&self) -> i64 {
+        let state = futures::executor::block_on(self.engine.state("count", None)).unwrap();
+        state.map_or(0, |raw| serde_json::from_str(raw.get()).unwrap())
+    }
 }
 
 fn world() -> &'static World {
@@ -183,6 +212,7 @@ fn world() -> &'static World {
                 reply(field(&call, "n"))
             }
         }));
+        builder = builder.tool(Stateful::new(Counter::new("count", StateScope::Engine)));
         World { engine: builder.build().unwrap(), log, all, narrow }
     })
 }
@@ -190,11 +220,12 @@ fn world() -> &'static World {
 fn check(deeds: &[Deed]) -> Result<(), TestCaseError> {
     let world = world();
     world.log.lock().clear();
+    let mut count = world.count();
     let calls: Vec<_> = deeds.iter().map(Deed::to_call).collect();
     let report = world.engine.execute_blocking(calls, ExecuteOptions::new()).unwrap();
 
     let mut log = Vec::new();
-    let expected: Vec<_> = deeds.iter().map(|deed| deed.run_plainly(&mut log)).collect();
+    let expected: Vec<_> = deeds.iter().map(|deed| deed.run_plainly(&mut log, &mut count)).collect();
     let given: Vec<_> = report
         .results
         .iter()
@@ -203,6 +234,7 @@ fn check(deeds: &[Deed]) -> Result<(), TestCaseError> {
     prop_assert_eq!(given, expected);
     prop_assert!(report.results.iter().map(|result| result.index).eq(0..deeds.len()));
     prop_assert_eq!(&*world.log.lock(), &log);
+    prop_assert_eq!(world.count(), count);
     prop_assert!(world.all.most.load(Ordering::SeqCst) <= MOST_IN_FLIGHT);
     prop_assert!(world.narrow.most.load(Ordering::SeqCst) <= MOST_NARROW);
     prop_assert_eq!(world.all.running.load(Ordering::SeqCst), 0);
@@ -225,7 +257,7 @@ fn silence_panics_of_tools() {
     ONCE.get_or_init(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let wanted = ["now", "later"];
+            let wanted = ["now", "later", "as asked"];
             if !panic.payload().downcast_ref::<&str>().is_some_and(|message| wanted.contains(message)) {
                 usual(panic);
             }

@@ -1,16 +1,26 @@
 //! The published catalogue: which tools there are, how they are checked, where they run.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    hash::{BuildHasher, BuildHasherDefault},
+    sync::{Arc, OnceLock},
+};
 
-use actix::Addr;
 use jsonschema::Validator;
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use toolyard_contract::{ArgumentError, Execution, Outcome, Output, Tool, ToolSpec, name, strict};
+use toolyard_contract::{
+    ArgumentError, Execution, Outcome, Output, RowKey, StateScope, Tool, ToolSpec, name, strict,
+};
 
-use crate::{reply::Finished, tool::ToolActor};
+use crate::{
+    messages::Crash,
+    reply::{Finished, Group},
+    restart::{Health, Home, Readiness},
+    state::{InvokeOnRow, StateActor},
+    tool::{Invoke, ToolActor},
+};
 
 /// An immutable snapshot of the tools. A list keeps the one that it started with.
 #[derive(Clone, Default)]
@@ -24,10 +34,80 @@ pub struct Catalog {
 /// One tool of a catalogue.
 pub struct Entry {
     pub(crate) tool: Arc<dyn Tool>,
-    pub(crate) actor: Addr<ToolActor>,
+    pub(crate) route: Route,
     pub(crate) limit: Option<Arc<Semaphore>>,
     input: OnceLock<Result<Validator, String>>,
     output: OnceLock<Result<Validator, String>>,
+}
+
+/// Where the calls of a tool go.
+pub(crate) enum Route {
+    /// To the tool's actor.
+    Tool(Home<ToolActor>),
+    /// To the actor that owns the row: one hop, without a stop at a tool actor.
+    State { scope: StateScope, shards: Vec<Home<StateActor>> },
+}
+
+impl Route {
+    /// The key of the row that an agent's calls work on.
+    pub(crate) fn row(&self, agent: Option<&Arc<str>>) -> Option<RowKey> {
+        match (self, agent) {
+            (Self::Tool(_), _) => None,
+            (Self::State { scope: StateScope::Agent, .. }, Some(agent)) => Some(RowKey::Agent(agent.clone())),
+            (Self::State { .. }, _) => Some(RowKey::Engine),
+        }
+    }
+
+    /// Tells whether calls may be sent now; replaces an actor that died.
+    pub(crate) fn readiness(&self, agent: Option<&Arc<str>>) -> Readiness {
+        match self {
+            Self::Tool(home) => home.readiness(),
+            Self::State { shards, .. } => shard(shards, self.row(agent).as_ref()).readiness(),
+        }
+    }
+
+    /// Sends calls on their way.
+    pub(crate) fn post(&self, group: Group) {
+        match self {
+            Self::Tool(home) => home.post(Invoke(group)),
+            Self::State { shards, .. } => {
+                let key = self.row(group.run.agent_id()).unwrap_or(RowKey::Engine);
+                shard(shards, Some(&key)).post(InvokeOnRow { key, group });
+            }
+        }
+    }
+
+    /// Makes an actor panic.
+    pub(crate) fn crash(&self, agent: Option<&str>) {
+        match self {
+            Self::Tool(home) => home.post(Crash),
+            Self::State { shards, .. } => {
+                shard(shards, agent.map(|agent| RowKey::Agent(agent.into())).as_ref()).post(Crash);
+            }
+        }
+    }
+
+    /// How the tool's actors have fared, summed up.
+    pub(crate) fn health(&self) -> Health {
+        match self {
+            Self::Tool(home) => home.health(),
+            Self::State { shards, .. } => {
+                shards.iter().map(Home::health).fold(Health::default(), Health::plus)
+            }
+        }
+    }
+}
+
+/// The shard that owns a row: an agent's rows lie where its lists are supervised.
+pub(crate) fn shard<'a>(shards: &'a [Home<StateActor>], key: Option<&RowKey>) -> &'a Home<StateActor> {
+    &shards[spread(key.and_then(RowKey::agent), shards.len())]
+}
+
+/// Spreads agents over `places`; whoever is no agent goes to the first.
+pub(crate) fn spread(agent: Option<&str>, places: usize) -> usize {
+    let Some(agent) = agent.filter(|_| places > 1) else { return 0 };
+    let hash = BuildHasherDefault::<FxHasher>::default().hash_one(agent);
+    usize::try_from(hash % places as u64).unwrap_or(0)
 }
 
 /// A tool that cannot be registered.
@@ -64,9 +144,9 @@ pub enum CatalogError {
 }
 
 impl Entry {
-    pub(crate) fn new(tool: Arc<dyn Tool>, actor: Addr<ToolActor>) -> Self {
+    pub(crate) fn new(tool: Arc<dyn Tool>, route: Route) -> Self {
         let limit = tool.spec().max_in_flight.map(|calls| Arc::new(Semaphore::new(calls.max(1))));
-        Self { tool, actor, limit, input: OnceLock::new(), output: OnceLock::new() }
+        Self { tool, route, limit, input: OnceLock::new(), output: OnceLock::new() }
     }
 
     /// What the tool says about itself.

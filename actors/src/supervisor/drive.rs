@@ -19,8 +19,8 @@ use crate::{
     admission::{Admission, Permits},
     messages::Report,
     observe::EventKind,
-    reply::{Filed, Finished, Group, ReadyCall, post},
-    tool::Invoke,
+    reply::{Filed, Finished, Group, ReadyCall},
+    restart::Readiness,
 };
 
 /// How many calls one message to a tool's actor carries at most, so that a long list does not keep
@@ -48,7 +48,7 @@ pub(crate) struct Driver {
     /// How many of the first steps have ended.
     ended: usize,
     groups: Vec<Waiting>,
-    admitting: FuturesUnordered<BoxFuture<'static, (usize, Option<Permits>)>>,
+    admitting: FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>,
     /// When the list was told to stop: nothing begins any more.
     stopped: Option<Instant>,
     _list_permit: OwnedSemaphorePermit,
@@ -58,6 +58,14 @@ pub(crate) struct Driver {
 struct Waiting {
     entry: Arc<Entry>,
     calls: VecDeque<ReadyCall>,
+}
+
+/// What waiting brought a group.
+enum Admitted {
+    Passed(Permits),
+    Late,
+    /// Its tool's actor was being replaced.
+    AskAgain,
 }
 
 impl Driver {
@@ -106,8 +114,8 @@ impl Driver {
                         self.take(more);
                     }
                 }
-                Some((group, permits)) = self.admitting.next(), if !self.admitting.is_empty() => {
-                    self.admitted(group, permits);
+                Some((group, admitted)) = self.admitting.next(), if !self.admitting.is_empty() => {
+                    self.admitted(group, admitted);
                 }
                 () = run.control().changed() => self.obey(),
                 () = self.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
@@ -163,11 +171,24 @@ impl Driver {
     fn send(&mut self, index: usize) {
         let group = &mut self.groups[index];
         let gates = self.admission.gates(group.entry.limit.as_ref(), group.entry.is_blocking());
+        let patience = self.admission.limits.admission_timeout;
         while !group.calls.is_empty() {
-            let Some(permits) = gates.try_pass(group.calls.len().min(CHUNK)) else {
-                let patience = self.admission.limits.admission_timeout;
-                self.admitting
-                    .push(Box::pin(async move { (index, timeout(patience, gates.pass()).await.ok()) }));
+            let most = match group.entry.route.readiness(self.run.agent_id()) {
+                Readiness::Ready => CHUNK,
+                Readiness::Probe => 1,
+                Readiness::Wait(until) => {
+                    self.admitting.push(Box::pin(async move {
+                        sleep_until(until).await;
+                        (index, Admitted::AskAgain)
+                    }));
+                    return;
+                }
+                Readiness::Broken(until) => return self.fail_fast(index, until),
+            };
+            let Some(permits) = gates.try_pass(group.calls.len().min(most)) else {
+                self.admitting.push(Box::pin(async move {
+                    (index, timeout(patience, gates.pass()).await.map_or(Admitted::Late, Admitted::Passed))
+                }));
                 return;
             };
             Self::send_some(&self.run, group, permits);
@@ -182,32 +203,48 @@ impl Driver {
         };
         let message =
             Group { run: run.clone(), entry: group.entry.clone(), calls: calls.into_iter(), permits };
-        post(&group.entry.actor, Invoke(message));
+        group.entry.route.post(message);
     }
 
-    /// Goes on with a group that has had its first permit, or has waited too long.
-    fn admitted(&mut self, index: usize, permits: Option<Permits>) {
+    /// Answers the calls of a group whose tool is broken.
+    fn fail_fast(&mut self, index: usize, until: Instant) {
+        let pause = until.saturating_duration_since(Instant::now());
+        let reason = "its actor has died too often; try again later";
+        self.not_started(index, reason, pause);
+    }
+
+    fn not_started(&mut self, index: usize, reason: &str, retry_after: Duration) {
         let group = &mut self.groups[index];
-        match permits {
-            Some(permits) if !group.calls.is_empty() => {
-                Self::send_some(&self.run, group, permits);
+        let error = format!("tool {:?}: not started, because {reason}", group.entry.spec().name);
+        for call in std::mem::take(&mut group.calls) {
+            let mut finished = Finished::without_output(Outcome::NotStarted, error.clone());
+            finished.detail.get_or_insert_default().retry_after_ms =
+                Some(u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX));
+            self.settle(call.position, finished);
+        }
+    }
+
+    /// Goes on with a group that had to wait.
+    fn admitted(&mut self, index: usize, admitted: Admitted) {
+        match admitted {
+            Admitted::AskAgain => self.send(index),
+            Admitted::Passed(permits) => {
+                let group = &mut self.groups[index];
+                // An actor may have died meanwhile; then the permit goes back.
+                let readiness = group.entry.route.readiness(self.run.agent_id());
+                let ready = matches!(readiness, Readiness::Ready | Readiness::Probe);
+                if ready && !group.calls.is_empty() {
+                    Self::send_some(&self.run, group, permits);
+                } else {
+                    drop(permits);
+                }
                 self.send(index);
             }
-            Some(_) => {} // its calls were cancelled meanwhile
-            None => {
-                let calls = std::mem::take(&mut group.calls);
+            Admitted::Late => {
                 let patience = self.admission.limits.admission_timeout;
-                let error = format!(
-                    "tool {:?}: not started, because too many calls were running for {} s; try again later",
-                    group.entry.spec().name,
-                    patience.as_secs_f64()
-                );
-                for call in calls {
-                    let mut finished = Finished::without_output(Outcome::NotStarted, error.clone());
-                    finished.detail.get_or_insert_default().retry_after_ms =
-                        Some(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
-                    self.settle(call.position, finished);
-                }
+                let reason =
+                    format!("too many calls were running for {} s; try again later", patience.as_secs_f64());
+                self.not_started(index, &reason, patience);
             }
         }
     }

@@ -20,15 +20,15 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Context, Handler, ResponseFuture};
+use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, ResponseFuture};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::{RunId, Tool};
+use toolyard_contract::{RunId, StatePart, StateScope, Tool};
 use tracing::Instrument;
 
 use self::{
-    catalog::{Catalog, CatalogError, Entry, Published},
+    catalog::{Catalog, CatalogError, Entry, Published, Route},
     drive::Driver,
     gate::{Gated, Scope, gate},
     run::Run,
@@ -41,7 +41,10 @@ use crate::{
     },
     observe::{EventKind, Observers},
     placement::Placement,
-    tool::ToolActor,
+    reply::MAILBOX,
+    restart::{Home, RestartPolicy},
+    state::StateActor,
+    tool::{Spawner, ToolActor},
 };
 
 /// What the supervisors of one engine share.
@@ -53,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) timeout: Option<Duration>,
     /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
     pub(crate) tool_runtime: Option<Handle>,
+    pub(crate) restarts: RestartPolicy,
     pub(crate) runs: AtomicU64,
     pub(crate) closed: AtomicBool,
     pub(crate) shutdown: CancellationToken,
@@ -74,8 +78,7 @@ impl Actor for SupervisorActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        // Lists are bounded by permits; actix's own bound would only make senders lazy.
-        ctx.set_mailbox_capacity(usize::MAX);
+        ctx.set_mailbox_capacity(MAILBOX);
     }
 }
 
@@ -145,7 +148,7 @@ impl Shared {
         let Gated { labels, refused, runnable, plan } = gate(&self.scope(&options)?, calls, &options);
         let id = RunId(self.runs.fetch_add(1, Ordering::Relaxed) + 1);
         let (answers, filed) = mpsc::unbounded_channel();
-        let run = Run::new(id, &options, self.timeout, labels, answers, control, self.observers.clone());
+        let run = Run::new(id, self, &options, labels, answers, control);
         let run = Arc::new(run);
         if run.listens() {
             run.emit(EventKind::ListAccepted { calls: run.labels().len(), agent: options.agent });
@@ -173,16 +176,16 @@ impl Shared {
         }
     }
 
-    /// The tools that a list sees. Those that it brought along share an actor of this arbiter.
+    /// The tools that a list sees. Those that it brought along live on this arbiter.
     fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
         let catalog = self.published.current();
         if options.guests.is_empty() {
             return Ok(Scope { catalog, guests: None });
         }
-        let actor = ToolActor::new(self.tool_runtime.clone()).start();
         let mut guests = Catalog::default();
         for tool in &options.guests {
-            guests.add(Entry::new(tool.clone(), actor.clone()))?;
+            let here = Arbiter::current();
+            guests.add(Entry::new(tool.clone(), self.route(&**tool, &here, std::slice::from_ref(&here))))?;
         }
         Ok(Scope { catalog, guests: Some(guests) })
     }
@@ -192,8 +195,8 @@ impl Shared {
         let mut next = Catalog::clone(&self.published.current());
         for change in changes {
             match change {
-                CatalogChange::Add(tool) => next.add(self.entry(tool)?)?,
-                CatalogChange::Replace(tool) => next.replace(self.entry(tool)?)?,
+                CatalogChange::Add(tool) => next.add(self.entry(&tool)?)?,
+                CatalogChange::Replace(tool) => next.replace(self.entry(&tool)?)?,
                 CatalogChange::Remove(name) => next.remove(&name)?,
                 CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name),
             }
@@ -202,12 +205,35 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives a tool an actor of its own, after a look at its schemas.
-    fn entry(&self, tool: Arc<dyn Tool>) -> Result<Entry, CatalogError> {
-        let runtime = self.tool_runtime.clone();
-        let actor = self.placement.lock().start(move || ToolActor::new(runtime));
-        let entry = Entry::new(tool, actor);
+    /// Gives a tool actors of its own, after a look at its schemas.
+    fn entry(&self, tool: &Arc<dyn Tool>) -> Result<Entry, CatalogError> {
+        let mut placement = self.placement.lock();
+        let all: Vec<_> = placement.arbiters().cloned().collect();
+        let entry = Entry::new(tool.clone(), self.route(&**tool, &placement.least(), &all));
         entry.check_schemas()?;
         Ok(entry)
+    }
+
+    /// Starts the actors of a tool: one at `place`, or with a row for each agent one on each arbiter.
+    fn route(&self, tool: &dyn Tool, place: &ArbiterHandle, all: &[ArbiterHandle]) -> Route {
+        let spawner = Spawner(self.tool_runtime.clone());
+        let Some(StatePart { scope, shard }) = tool.state() else {
+            let place = place.clone();
+            return Route::Tool(Home::new(self.restarts.clone(), move |pulse| {
+                let spawner = spawner.clone();
+                ToolActor::start_in_arbiter(&place, move |_| ToolActor::new(spawner, pulse))
+            }));
+        };
+        let places = if scope == StateScope::Agent { all } else { std::slice::from_ref(place) };
+        let shards =
+            std::iter::once(shard).chain(std::iter::repeat_with(|| tool.state()).flatten().map(|s| s.shard));
+        let homes = places.iter().cloned().zip(shards).map(|(place, shard)| {
+            let (shard, spawner) = (Arc::new(Mutex::new(shard)), spawner.clone());
+            Home::new(self.restarts.clone(), move |pulse| {
+                let (shard, spawner) = (shard.clone(), spawner.clone());
+                StateActor::start_in_arbiter(&place, move |_| StateActor::new(shard, spawner, pulse))
+            })
+        });
+        Route::State { scope, shards: homes.collect() }
     }
 }

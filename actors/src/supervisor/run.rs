@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard_contract::{CallHost, CallId, RunId, Runner, result::micros};
 use tracing::Span;
 
-use super::gate::Label;
+use super::{Shared, gate::Label};
 use crate::{
     messages::ExecuteOptions,
     observe::{CallInfo, EventKind, Observers},
@@ -31,6 +31,7 @@ pub(crate) struct Run {
     runner: Option<Arc<dyn Runner>>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
+    patience: Duration,
     stop_on_failure: bool,
     began: Instant,
     labels: Vec<Label>,
@@ -43,12 +44,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(
         id: RunId,
+        shared: &Shared,
         options: &ExecuteOptions,
-        default_timeout: Option<Duration>,
         labels: Vec<Label>,
         answers: Answers,
         control: RunControl,
-        observers: Arc<Observers>,
     ) -> Self {
         let began = Instant::now();
         let agent = options.agent.clone();
@@ -57,20 +57,25 @@ impl Run {
             id,
             agent,
             runner: options.runner.clone(),
-            timeout: options.timeout.or(default_timeout),
+            timeout: options.timeout.or(shared.timeout),
             deadline: options.deadline.and_then(|deadline| began.checked_add(deadline)),
+            patience: shared.admission.limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
             labels,
             answers,
             control,
-            observers,
+            observers: shared.observers.clone(),
             span,
         }
     }
 
     pub(crate) fn id(&self) -> RunId {
         self.id
+    }
+
+    pub(crate) fn agent_id(&self) -> Option<&Arc<str>> {
+        self.agent.as_ref()
     }
 
     pub(crate) fn began(&self) -> Instant {
@@ -93,6 +98,11 @@ impl Run {
         &self.control
     }
 
+    /// How long a call may wait for something that is busy before it is not started.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     pub(crate) fn into_labels(self) -> Vec<Label> {
         self.labels
     }
@@ -110,6 +120,9 @@ impl Run {
 
     /// Files the answers of calls that ended together.
     pub(crate) fn answer_many(&self, answers: Vec<(u32, Finished)>) {
+        if answers.is_empty() {
+            return;
+        }
         let _ = self.answers.send(Filed::Many(answers));
     }
 
@@ -122,7 +135,7 @@ impl Run {
 
     /// Why the call must not begin any more, if so.
     pub(crate) fn skip_reason(&self, position: u32, now: Instant) -> Option<&'static str> {
-        if self.control.0.touched.load(Ordering::Acquire) {
+        if self.control.is_touched() {
             if self.control.is_cancelled() || self.control.call_is_cancelled(position) {
                 return Some("cancelled before it began");
             }
@@ -200,12 +213,16 @@ pub struct RunControl(Arc<Control>);
 
 #[derive(Default)]
 struct Control {
-    /// Set before anything below changes, so that the common case is one load.
-    touched: AtomicBool,
+    /// How often anything below has changed; counted after the change. While it is 0, as in the
+    /// common case, nothing else needs to be looked at.
+    touches: AtomicU32,
     stopping: AtomicBool,
     all: CancellationToken,
     calls: Mutex<FxHashMap<u32, CancellationToken>>,
+    /// Wakes the driver.
     changed: Notify,
+    /// Wakes everybody else who waits.
+    disturbed: Notify,
 }
 
 impl RunControl {
@@ -216,17 +233,15 @@ impl RunControl {
 
     /// Cancels the whole list.
     pub fn cancel(&self) {
-        self.0.touched.store(true, Ordering::Release);
         self.0.all.cancel();
-        self.0.changed.notify_one();
+        self.touch();
     }
 
     /// Cancels the call at `position`, whether it has begun or not.
     pub fn cancel_call(&self, position: usize) {
         let Ok(position) = u32::try_from(position) else { return };
-        self.0.touched.store(true, Ordering::Release);
         self.token(position).cancel();
-        self.0.changed.notify_one();
+        self.touch();
     }
 
     /// Tells whether the whole list has been cancelled.
@@ -249,6 +264,29 @@ impl RunControl {
         self.0.changed.notified().await;
     }
 
+    /// Waits until the list has been touched more often than `seen`, and counts on.
+    pub(crate) async fn touched(&self, seen: &mut u32) {
+        loop {
+            let disturbed = self.0.disturbed.notified();
+            let touches = self.0.touches.load(Ordering::Acquire);
+            if touches != *seen {
+                *seen = touches;
+                return;
+            }
+            disturbed.await;
+        }
+    }
+
+    fn is_touched(&self) -> bool {
+        self.0.touches.load(Ordering::Acquire) > 0
+    }
+
+    fn touch(&self) {
+        self.0.touches.fetch_add(1, Ordering::Release);
+        self.0.changed.notify_one();
+        self.0.disturbed.notify_waiters();
+    }
+
     /// The token that ends a call which waits.
     pub(crate) fn token(&self, position: u32) -> CancellationToken {
         self.0.calls.lock().entry(position).or_insert_with(|| self.0.all.child_token()).clone()
@@ -260,12 +298,13 @@ impl RunControl {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.0.touched.load(Ordering::Acquire) && self.0.stopping.load(Ordering::Acquire)
+        self.is_touched() && self.0.stopping.load(Ordering::Acquire)
     }
 
     fn start_nothing_more(&self) {
-        self.0.stopping.store(true, Ordering::Release);
-        self.0.touched.store(true, Ordering::Release);
+        if !self.0.stopping.swap(true, Ordering::AcqRel) {
+            self.touch();
+        }
     }
 }
 

@@ -1,0 +1,208 @@
+//! The tools' states, seen from outside: one row, a tool, everything.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolyard_contract::{RowKey, RowValue, StateScope};
+
+use super::Yard;
+use crate::{
+    restart::Home,
+    state::{CheckRows, GetRow, Load, RemoveRow, RowError, Snapshot, StateActor, UpdateRow},
+    supervisor::catalog::{Catalog, Entry, Route, shard},
+};
+
+/// All rows of one tool, written as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ToolRows {
+    /// The tool.
+    pub tool: String,
+    /// Its rows, ordered by agent within each arbiter's part.
+    pub rows: Vec<RowValue>,
+}
+
+/// A state that cannot be read or replaced.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// No tool has this name.
+    #[error("{0}")]
+    UnknownTool(String),
+    /// The tool keeps no state.
+    #[error("tool {tool:?} keeps no state")]
+    NoState {
+        /// The tool.
+        tool: String,
+    },
+    /// A value is not a state of the tool.
+    #[error("tool {tool:?}: {reason}")]
+    BadRow {
+        /// The tool.
+        tool: String,
+        /// What is wrong with the value.
+        reason: String,
+    },
+    /// The engine has stopped, or the actor of the rows has just died.
+    #[error("tool {tool:?}: the actor of its state does not answer")]
+    NoAnswer {
+        /// The tool.
+        tool: String,
+    },
+}
+
+impl Yard {
+    /// Gives the committed state of one row; `None` when it was never used.
+    ///
+    /// # Errors
+    /// When there is no such tool or it keeps no state.
+    pub async fn state(&self, tool: &str, agent: Option<&str>) -> Result<Option<Box<RawValue>>, StateError> {
+        let catalog = self.catalog();
+        let owner = Owner::find(&catalog, tool)?;
+        let key = owner.key(agent);
+        owner.ask(owner.shard(&key), GetRow(key)).await?.map_err(|error| owner.bad(&error))
+    }
+
+    /// Replaces the state of one row. A call that works on a copy of it ends `lost`.
+    ///
+    /// # Errors
+    /// When there is no such tool, it keeps no state, or the value is not a state of it.
+    pub async fn set_state(
+        &self,
+        tool: &str,
+        agent: Option<&str>,
+        state: Box<RawValue>,
+    ) -> Result<(), StateError> {
+        let catalog = self.catalog();
+        let owner = Owner::find(&catalog, tool)?;
+        let key = owner.key(agent);
+        let row = RowValue { agent: key.agent().map(Arc::from), state };
+        owner.ask(owner.shard(&key), UpdateRow(row)).await?.map_err(|error| owner.bad(&error))
+    }
+
+    /// Forgets every row of an agent; gives how many there were.
+    ///
+    /// # Errors
+    /// When an actor does not answer.
+    pub async fn forget_agent(&self, agent: &str) -> Result<usize, StateError> {
+        let (catalog, mut forgotten) = (self.catalog(), 0);
+        for owner in catalog.entries().iter().filter_map(|entry| Owner::new(entry)) {
+            if owner.scope == StateScope::Agent {
+                let key = owner.key(Some(agent));
+                forgotten += usize::from(owner.ask(owner.shard(&key), RemoveRow(key)).await?);
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// Gives all rows of one tool, or of every tool that keeps state. Each shard's rows existed
+    /// together between two commits.
+    ///
+    /// # Errors
+    /// When the named tool is not there or keeps no state.
+    pub async fn snapshot(&self, tool: Option<&str>) -> Result<Vec<ToolRows>, StateError> {
+        let catalog = self.catalog();
+        let owners = match tool {
+            Some(tool) => vec![Owner::find(&catalog, tool)?],
+            None => catalog.entries().iter().filter_map(|entry| Owner::new(entry)).collect(),
+        };
+        let mut tools = Vec::with_capacity(owners.len());
+        for owner in owners {
+            let mut rows = Vec::new();
+            for home in owner.shards {
+                rows.extend(owner.ask(home, Snapshot).await?.map_err(|error| owner.bad(&error))?);
+            }
+            tools.push(ToolRows { tool: owner.entry.spec().name.clone(), rows });
+        }
+        Ok(tools)
+    }
+
+    /// Replaces all rows of the tools that are given; other tools keep theirs. Gives the names of
+    /// tools that are not there or keep no state, whose rows are passed over.
+    ///
+    /// # Errors
+    /// When one value is not a state of its tool: then nothing is replaced.
+    pub async fn load(&self, tools: Vec<ToolRows>) -> Result<Vec<String>, StateError> {
+        let catalog = self.catalog();
+        let (mut parts, mut unknown) = (Vec::new(), Vec::new());
+        for ToolRows { tool, rows } in tools {
+            match Owner::find(&catalog, &tool) {
+                Ok(owner) => parts.extend(owner.parts(rows)?),
+                Err(_) => unknown.push(tool),
+            }
+        }
+        for (owner, home, rows) in &parts {
+            owner.ask(home, CheckRows(rows.clone())).await?.map_err(|error| owner.bad(&error))?;
+        }
+        for (owner, home, rows) in parts {
+            owner.ask(home, Load(rows)).await?.map_err(|error| owner.bad(&error))?;
+        }
+        Ok(unknown)
+    }
+}
+
+/// A tool that keeps state, and the actors of its rows.
+#[derive(Clone, Copy)]
+struct Owner<'a> {
+    entry: &'a Entry,
+    scope: StateScope,
+    shards: &'a [Home<StateActor>],
+}
+
+/// The rows of one shard.
+type Part<'a> = (Owner<'a>, &'a Home<StateActor>, Arc<Vec<RowValue>>);
+
+impl<'a> Owner<'a> {
+    fn new(entry: &'a Entry) -> Option<Self> {
+        match &entry.route {
+            Route::Tool(_) => None,
+            Route::State { scope, shards } => Some(Self { entry, scope: *scope, shards }),
+        }
+    }
+
+    fn find(catalog: &'a Catalog, tool: &str) -> Result<Self, StateError> {
+        let entry = catalog.get(tool).ok_or_else(|| StateError::UnknownTool(catalog.unknown(tool)))?;
+        Self::new(entry).ok_or_else(|| StateError::NoState { tool: entry.spec().name.clone() })
+    }
+
+    fn key(&self, agent: Option<&str>) -> RowKey {
+        match (self.scope, agent) {
+            (StateScope::Agent, Some(agent)) => RowKey::Agent(agent.into()),
+            _ => RowKey::Engine,
+        }
+    }
+
+    fn shard(&self, key: &RowKey) -> &'a Home<StateActor> {
+        shard(self.shards, Some(key))
+    }
+
+    /// Parts rows by the shard that owns them.
+    fn parts(self, rows: Vec<RowValue>) -> Result<Vec<Part<'a>>, StateError> {
+        let mut parted: Vec<Vec<RowValue>> = self.shards.iter().map(|_| Vec::new()).collect();
+        for row in rows {
+            if let (StateScope::Engine, Some(agent)) = (self.scope, &row.agent) {
+                let reason = format!("it has one row for the whole engine, and none for agent {agent:?}");
+                return Err(StateError::BadRow { tool: self.entry.spec().name.clone(), reason });
+            }
+            let home = self.shard(&row.key());
+            let index = self.shards.iter().position(|other| std::ptr::eq(other, home)).unwrap_or(0);
+            parted[index].push(row);
+        }
+        Ok(self.shards.iter().zip(parted).map(|(home, rows)| (self, home, Arc::new(rows))).collect())
+    }
+
+    async fn ask<M>(&self, home: &Home<StateActor>, message: M) -> Result<M::Result, StateError>
+    where
+        StateActor: actix::Handler<M>,
+        M: actix::Message + Send + 'static,
+        M::Result: Send,
+    {
+        home.readiness(); // replaces an actor that died
+        let answer = home.addr().send(message).await;
+        answer.map_err(|_| StateError::NoAnswer { tool: self.entry.spec().name.clone() })
+    }
+
+    fn bad(&self, error: &RowError) -> StateError {
+        StateError::BadRow { tool: self.entry.spec().name.clone(), reason: error.to_string() }
+    }
+}
