@@ -21,7 +21,7 @@ pub(super) struct Playground {
     writer: Arc<FileWriteTool>,
 }
 
-pub(super) const SECRET: &str = "the secret outside";
+const SECRET: &str = "the secret outside";
 
 impl Playground {
     pub(super) fn new() -> Self {
