@@ -46,9 +46,9 @@ fn no_path_and_no_link_leads_outside() {
             format!("file {path:?}: leads outside the folder of the file tools: give a path inside it")
         };
         for refused in [
-            playground.read(json!({"path": path})).unwrap_err(),
-            playground.write(json!({"path": path, "content": "x"})).unwrap_err(),
-            playground.write(json!({"path": path, "content": "x", "append": true})).unwrap_err(),
+            playground.read(&json!({"path": path})).unwrap_err(),
+            playground.write(&json!({"path": path, "content": "x"})).unwrap_err(),
+            playground.write(&json!({"path": path, "content": "x", "append": true})).unwrap_err(),
         ] {
             assert_eq!((refused.outcome, &refused.error), (Outcome::BadArguments, &expected));
         }
@@ -64,9 +64,9 @@ fn errors_never_show_a_path_of_the_host() {
     playground.file("file.txt", b"\xff");
     let base = playground.outside("").parent().unwrap().display().to_string();
     for path in ["out.txt", "loop", "loop/x", "file.txt", "file.txt/x", "none", "none/x", ".", "..", "a\0"] {
-        let read = playground.read(json!({"path": path})).unwrap_err().error;
+        let read = playground.read(&json!({"path": path})).unwrap_err().error;
         let write = playground
-            .write(json!({"path": path, "content": "x"}))
+            .write(&json!({"path": path, "content": "x"}))
             .map_or_else(|e| e.error, |_| String::new());
         assert!(!read.contains(&base) && !write.contains(&base), "{read} {write}");
     }
@@ -121,14 +121,14 @@ fn a_folder_swapped_for_a_link_to_the_outside_gives_nothing_away_and_takes_nothi
     let swap = || exchange(&door, &spare);
     let seen = RefCell::new(Vec::new());
     while_swapping(5_000, prepare, swap, || {
-        playground.read(json!({"path": "door/secret.txt"})).map(|text| seen.borrow_mut().push(text))
+        playground.read(&json!({"path": "door/secret.txt"})).map(|text| seen.borrow_mut().push(text))
     });
     assert!(seen.take().iter().all(|text| text == "harmless"));
     while_swapping(400, prepare, swap, || {
-        playground.write(json!({"path": "door/secret.txt", "content": "harmless"})).map(drop)
+        playground.write(&json!({"path": "door/secret.txt", "content": "harmless"})).map(drop)
     });
     while_swapping(400, prepare, swap, || {
-        playground.write(json!({"path": "door/sub/new.txt", "content": "", "append": true})).map(drop)
+        playground.write(&json!({"path": "door/sub/new.txt", "content": "", "append": true})).map(drop)
     });
     assert!(playground.outside_is_untouched());
 }
@@ -147,14 +147,14 @@ fn a_file_swapped_for_a_link_to_the_outside_gives_nothing_away_and_takes_nothing
     let swap = || exchange(&door, &spare);
     let seen = RefCell::new(Vec::new());
     while_swapping(5_000, prepare, swap, || {
-        playground.read(json!({"path": "door.txt"})).map(|text| seen.borrow_mut().push(text))
+        playground.read(&json!({"path": "door.txt"})).map(|text| seen.borrow_mut().push(text))
     });
     assert!(seen.take().iter().all(|text| text == "harmless"));
     while_swapping(400, prepare, swap, || {
-        playground.write(json!({"path": "door.txt", "content": "harmless"})).map(drop)
+        playground.write(&json!({"path": "door.txt", "content": "harmless"})).map(drop)
     });
     while_swapping(400, prepare, swap, || {
-        playground.write(json!({"path": "door.txt", "content": "", "append": true})).map(drop)
+        playground.write(&json!({"path": "door.txt", "content": "", "append": true})).map(drop)
     });
     assert!(playground.outside_is_untouched());
 }

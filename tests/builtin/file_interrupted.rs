@@ -23,7 +23,7 @@ fn writes_until_it_is_killed() {
     let Ok(folder) = env::var(FOLDER) else { return };
     let tool = Arc::new(FileWriteTool::new(FileRoot::open(folder).unwrap()));
     for text in texts().iter().cycle() {
-        write(&tool, json!({"path": "f.txt", "content": text})).unwrap();
+        write(&tool, &json!({"path": "f.txt", "content": text})).unwrap();
         println!("written");
     }
 }
@@ -57,6 +57,6 @@ fn a_writer_killed_at_any_moment_leaves_the_old_text_or_the_new_one() {
         let text = playground.text("f.txt");
         assert!(text == old || text == new, "{} bytes", text.len());
     }
-    playground.write(json!({"path": "f.txt", "content": "after"})).unwrap();
+    playground.write(&json!({"path": "f.txt", "content": "after"})).unwrap();
     assert_eq!(playground.text("f.txt"), "after");
 }
