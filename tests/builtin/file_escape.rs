@@ -1,15 +1,10 @@
-use std::{
-    fs, io,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
-};
+use std::{cell::RefCell, fs, hint, os::unix::fs::symlink, path::Path, sync::Barrier, thread};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 use toolyard::{Failure, Outcome};
 
-use super::playground::{Playground, SECRET};
+use super::playground::Playground;
 
 #[test]
 fn no_path_and_no_link_leads_outside() {
@@ -51,9 +46,9 @@ fn no_path_and_no_link_leads_outside() {
             format!("file {path:?}: leads outside the folder of the file tools: give a path inside it")
         };
         for refused in [
-            playground.read(json!({"path": path})).unwrap_err(),
-            playground.write(json!({"path": path, "content": "x"})).unwrap_err(),
-            playground.write(json!({"path": path, "content": "x", "append": true})).unwrap_err(),
+            playground.read(&json!({"path": path})).unwrap_err(),
+            playground.write(&json!({"path": path, "content": "x"})).unwrap_err(),
+            playground.write(&json!({"path": path, "content": "x", "append": true})).unwrap_err(),
         ] {
             assert_eq!((refused.outcome, &refused.error), (Outcome::BadArguments, &expected));
         }
@@ -69,72 +64,71 @@ fn errors_never_show_a_path_of_the_host() {
     playground.file("file.txt", b"\xff");
     let base = playground.outside("").parent().unwrap().display().to_string();
     for path in ["out.txt", "loop", "loop/x", "file.txt", "file.txt/x", "none", "none/x", ".", "..", "a\0"] {
-        let read = playground.read(json!({"path": path})).unwrap_err().error;
+        let read = playground.read(&json!({"path": path})).unwrap_err().error;
         let write = playground
-            .write(json!({"path": path, "content": "x"}))
+            .write(&json!({"path": path, "content": "x"}))
             .map_or_else(|e| e.error, |_| String::new());
         assert!(!read.contains(&base) && !write.contains(&base), "{read} {write}");
     }
 }
 
-/// Calls `act` while another thread puts what `make` makes in the place of `path`: 2,000 calls and 2,000 swaps.
+/// Calls `act` while another thread makes a swap, at another moment in each round.
 ///
 /// `act` tells whether its call was answered or refused; both must have happened, or nothing was tried.
 fn while_swapping(
-    path: &Path,
-    make: impl Fn(usize, &Path) -> io::Result<()> + Sync,
+    rounds: usize,
+    prepare: impl Fn(),
+    swap: impl Fn() + Sync,
     act: impl Fn() -> Result<(), Failure>,
 ) {
-    let (done, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let swap = || {
-        let fresh = path.with_extension("fresh");
-        make(swaps.fetch_add(1, Ordering::Relaxed), &fresh).expect("the next one can be made");
-        fs::rename(&fresh, path).expect("the last one can be replaced");
-    };
-    swap();
-    let (mut answered, mut refused) = (0, 0);
-    thread::scope(|scope| {
+    let (start, end) = (Barrier::new(2), Barrier::new(2));
+    let answered = thread::scope(|scope| {
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            for round in 0..rounds {
+                start.wait();
+                (0..round * 37 % 4_000).for_each(|_| hint::spin_loop());
                 swap();
+                end.wait();
             }
         });
-        let _stop = SetOnDrop(&done);
-        while answered + refused < 2_000 || swaps.load(Ordering::Relaxed) < 2_000 {
-            *if act().is_ok() { &mut answered } else { &mut refused } += 1;
-        }
+        let round = |_: &usize| {
+            prepare();
+            start.wait();
+            let answered = act().is_ok();
+            end.wait();
+            answered
+        };
+        (0..rounds).filter(round).count()
     });
-    assert!(answered > 0 && refused > 0, "{answered} calls were answered, {refused} refused");
+    assert!(answered > 0 && answered < rounds, "{answered} calls of {rounds} were answered");
 }
 
-/// Lets the other thread end also when a check fails.
-struct SetOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-fn innocent(text: &str) {
-    assert_ne!(text, SECRET);
+fn exchange(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both are there");
 }
 
 #[test]
 fn a_folder_swapped_for_a_link_to_the_outside_gives_nothing_away_and_takes_nothing() {
     let playground = Playground::new();
-    playground.file("harmless/secret.txt", "harmless");
-    let targets = [PathBuf::from("harmless"), playground.outside("")];
-    let link = |swap: usize, fresh: &Path| symlink(&targets[swap % 2], fresh);
-    let door = playground.inside("door");
-    while_swapping(&door, link, || {
-        playground.read(json!({"path": "door/secret.txt"})).map(|text| innocent(&text))
+    playground.file("door/secret.txt", "harmless");
+    playground.link("spare", playground.outside(""));
+    let (door, spare) = (playground.inside("door"), playground.inside("spare"));
+    let prepare = || {
+        if door.is_symlink() {
+            exchange(&door, &spare);
+        }
+    };
+    let swap = || exchange(&door, &spare);
+    let seen = RefCell::new(Vec::new());
+    while_swapping(5_000, prepare, swap, || {
+        playground.read(&json!({"path": "door/secret.txt"})).map(|text| seen.borrow_mut().push(text))
     });
-    while_swapping(&door, link, || {
-        playground.write(json!({"path": "door/secret.txt", "content": "harmless"})).map(drop)
+    assert!(seen.take().iter().all(|text| text == "harmless"));
+    while_swapping(400, prepare, swap, || {
+        playground.write(&json!({"path": "door/secret.txt", "content": "harmless"})).map(drop)
     });
-    while_swapping(&door, link, || {
-        playground.write(json!({"path": "door/sub/new.txt", "content": "x", "append": true})).map(drop)
+    while_swapping(400, prepare, swap, || {
+        playground.write(&json!({"path": "door/sub/new.txt", "content": "", "append": true})).map(drop)
     });
     assert!(playground.outside_is_untouched());
 }
@@ -142,22 +136,25 @@ fn a_folder_swapped_for_a_link_to_the_outside_gives_nothing_away_and_takes_nothi
 #[test]
 fn a_file_swapped_for_a_link_to_the_outside_gives_nothing_away_and_takes_nothing() {
     let playground = Playground::new();
-    playground.file("harmless.txt", "harmless");
+    let (door, spare) = (playground.inside("door.txt"), playground.inside("spare"));
     let secret = playground.outside("secret.txt");
-    let file_or_link = |swap: usize, fresh: &Path| match swap % 3 {
-        0 => fs::write(fresh, "harmless"),
-        1 => symlink("harmless.txt", fresh),
-        _ => symlink(&secret, fresh),
+    let prepare = || {
+        fs::remove_file(&spare).ok();
+        symlink(&secret, &spare).expect("a link can be made");
+        fs::remove_file(&door).ok();
+        fs::write(&door, "harmless").expect("a file can be made");
     };
-    let door = playground.inside("door.txt");
-    while_swapping(&door, file_or_link, || {
-        playground.read(json!({"path": "door.txt"})).map(|text| innocent(&text))
+    let swap = || exchange(&door, &spare);
+    let seen = RefCell::new(Vec::new());
+    while_swapping(5_000, prepare, swap, || {
+        playground.read(&json!({"path": "door.txt"})).map(|text| seen.borrow_mut().push(text))
     });
-    while_swapping(&door, file_or_link, || {
-        playground.write(json!({"path": "door.txt", "content": "harmless"})).map(drop)
+    assert!(seen.take().iter().all(|text| text == "harmless"));
+    while_swapping(400, prepare, swap, || {
+        playground.write(&json!({"path": "door.txt", "content": "harmless"})).map(drop)
     });
-    while_swapping(&door, file_or_link, || {
-        playground.write(json!({"path": "door.txt", "content": "", "append": true})).map(drop)
+    while_swapping(400, prepare, swap, || {
+        playground.write(&json!({"path": "door.txt", "content": "", "append": true})).map(drop)
     });
     assert!(playground.outside_is_untouched());
 }

@@ -12,10 +12,10 @@ use super::playground::{Playground, read};
 fn a_file_is_given_as_it_is_also_when_it_begins_with_error() {
     let playground = Playground::new();
     playground.file("log.txt", "ERROR: disk\r\n\n");
-    assert_eq!(playground.read(json!({"path": "log.txt"})).unwrap(), "ERROR: disk\r\n\n");
-    assert_eq!(playground.read(json!({"input": " log.txt\n"})).unwrap(), "ERROR: disk\r\n\n");
+    assert_eq!(playground.read(&json!({"path": "log.txt"})).unwrap(), "ERROR: disk\r\n\n");
+    assert_eq!(playground.read(&json!({"input": " log.txt\n"})).unwrap(), "ERROR: disk\r\n\n");
     playground.file("empty.txt", "");
-    assert_eq!(playground.read(json!({"path": "empty.txt"})).unwrap(), "");
+    assert_eq!(playground.read(&json!({"path": "empty.txt"})).unwrap(), "");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn every_way_to_a_file_inside_works_and_is_one_resource_with_one_key() {
         "a/up.txt",
         &absolute,
     ] {
-        assert_eq!(playground.read(json!({"path": path})).as_deref(), Ok("found"), "{path}");
+        assert_eq!(playground.read(&json!({"path": path})).as_deref(), Ok("found"), "{path}");
         let arguments = json!({"path": path}).to_string();
         assert_eq!(tool.access(&arguments), toolyard::Access::read("file/a/b/f.txt"), "{path}");
         let check = tool.permission_check(&arguments, &PermissionContext::default()).unwrap();
@@ -60,7 +60,7 @@ fn the_folder_as_it_was_named_counts_as_inside_also_when_a_link_led_to_it() {
     let tool = Arc::new(FileReadTool::new(root));
     for path in ["alias/f.txt", "real/f.txt"] {
         let absolute = playground.inside(path);
-        assert_eq!(read(&tool, json!({"path": absolute})).as_deref(), Ok("found"), "{path}");
+        assert_eq!(read(&tool, &json!({"path": absolute})).as_deref(), Ok("found"), "{path}");
     }
 }
 
@@ -82,13 +82,13 @@ fn whatever_is_no_regular_file_is_refused_without_waiting() {
         ("socket", "a socket"),
     ] {
         let expected = format!("file {path:?}: is {kind}, not a regular file");
-        let refused = playground.read(json!({"path": path})).unwrap_err();
+        let refused = playground.read(&json!({"path": path})).unwrap_err();
         assert_eq!((refused.outcome, refused.error), (Outcome::Failed, expected.clone()));
-        let refused = playground.write(json!({"path": path, "content": "x"})).unwrap_err();
+        let refused = playground.write(&json!({"path": path, "content": "x"})).unwrap_err();
         assert_eq!((refused.outcome, refused.error), (Outcome::Failed, expected));
     }
     let devices = Arc::new(FileReadTool::new(FileRoot::open("/dev").unwrap()));
-    let refused = read(&devices, json!({"path": "zero"})).unwrap_err();
+    let refused = read(&devices, &json!({"path": "zero"})).unwrap_err();
     assert_eq!(refused.error, "file \"zero\": is a device, not a regular file");
 }
 
@@ -98,8 +98,8 @@ fn a_file_may_have_as_many_bytes_as_the_limit_says() {
     let tool = Arc::new(FileReadTool::new(playground.root.clone()).max_bytes(4));
     playground.file("four.txt", "🎈");
     playground.file("five.txt", "12345");
-    assert_eq!(read(&tool, json!({"path": "four.txt"})).unwrap(), "🎈");
-    let error = read(&tool, json!({"path": "five.txt"})).unwrap_err().error;
+    assert_eq!(read(&tool, &json!({"path": "four.txt"})).unwrap(), "🎈");
+    let error = read(&tool, &json!({"path": "five.txt"})).unwrap_err().error;
     assert_eq!(error, "file \"five.txt\": has more than 4 bytes, the most that may be read");
 }
 
@@ -107,14 +107,14 @@ fn a_file_may_have_as_many_bytes_as_the_limit_says() {
 fn a_huge_file_is_refused_by_its_size_alone() {
     let playground = Playground::new();
     File::create(playground.inside("huge")).unwrap().set_len(1 << 40).unwrap();
-    let error = playground.read(json!({"path": "huge"})).unwrap_err().error;
+    let error = playground.read(&json!({"path": "huge"})).unwrap_err().error;
     assert!(error.contains(&format!("more than {DEFAULT_MAX_BYTES} bytes")), "{error}");
 }
 
 #[test]
 fn a_file_that_says_it_is_empty_is_still_read_no_further_than_the_limit() {
     let tool = Arc::new(FileReadTool::new(FileRoot::open("/proc/self").unwrap()).max_bytes(10));
-    let error = read(&tool, json!({"path": "status"})).unwrap_err().error;
+    let error = read(&tool, &json!({"path": "status"})).unwrap_err().error;
     assert_eq!(error, "file \"status\": has more than 10 bytes, the most that may be read");
 }
 
@@ -126,9 +126,9 @@ fn only_allowed_extensions_are_read_whatever_a_link_is_called() {
     playground.link("harmless.txt", "key.pem");
     let tool = FileReadTool::new(playground.root.clone()).extensions(Extensions::only(["txt", ".md"]));
     let tool = Arc::new(tool);
-    assert_eq!(read(&tool, json!({"path": "notes.TXT"})).unwrap(), "yes");
+    assert_eq!(read(&tool, &json!({"path": "notes.TXT"})).unwrap(), "yes");
     for path in ["key.pem", "harmless.txt"] {
-        let refused = read(&tool, json!({"path": path})).unwrap_err();
+        let refused = read(&tool, &json!({"path": path})).unwrap_err();
         assert_eq!(refused.outcome, Outcome::BadArguments);
         assert_eq!(
             refused.error,
@@ -141,9 +141,9 @@ fn only_allowed_extensions_are_read_whatever_a_link_is_called() {
 fn another_encoding_is_read_when_it_is_named_and_bytes_that_do_not_fit_are_an_error() {
     let playground = Playground::new();
     playground.file("latin.txt", b"one\ngr\xfcn");
-    let read = |encoding: &str| playground.read(json!({"path": "latin.txt", "encoding": encoding}));
+    let read = |encoding: &str| playground.read(&json!({"path": "latin.txt", "encoding": encoding}));
     assert_eq!(read("latin-1").unwrap(), "one\ngrün");
-    let error = playground.read(json!({"path": "latin.txt"})).unwrap_err().error;
+    let error = playground.read(&json!({"path": "latin.txt"})).unwrap_err().error;
     assert_eq!(
         error,
         "file \"latin.txt\": not UTF-8 text: byte 6, in line 2, does not fit: give its `encoding`"
@@ -182,10 +182,10 @@ fn a_path_that_names_nothing_is_an_error_that_names_it() {
             "the path is not usable: it ends with `/`, as the path of a folder does",
         ),
     ] {
-        let refused = playground.read(json!({"path": path})).unwrap_err();
+        let refused = playground.read(&json!({"path": path})).unwrap_err();
         assert_eq!((refused.outcome, refused.error.as_str()), (outcome, error));
     }
-    assert_eq!(playground.read(json!({})).unwrap_err().outcome, Outcome::BadArguments);
-    let typo = playground.read(json!({"path": "file.txt", "encodign": "utf-8"})).unwrap_err();
+    assert_eq!(playground.read(&json!({})).unwrap_err().outcome, Outcome::BadArguments);
+    let typo = playground.read(&json!({"path": "file.txt", "encodign": "utf-8"})).unwrap_err();
     assert!(typo.error.contains("encodign"), "{}", typo.error);
 }

@@ -11,7 +11,7 @@ use super::playground::{Playground, call, write};
 #[test]
 fn a_new_file_is_written_with_its_folders_and_the_receipt_says_what_was_done() {
     let playground = Playground::new();
-    let receipt = playground.write(json!({"path": "a/b/new.txt", "content": "grün"})).unwrap();
+    let receipt = playground.write(&json!({"path": "a/b/new.txt", "content": "grün"})).unwrap();
     assert_eq!(
         receipt,
         json!({"path": "a/b/new.txt", "bytes_written": 5, "total_bytes": 5, "appended": false})
@@ -28,9 +28,9 @@ fn a_new_file_is_written_with_its_folders_and_the_receipt_says_what_was_done() {
 fn content_wins_over_text_and_path_over_input() {
     let playground = Playground::new();
     let arguments = json!({"path": "p.txt", "input": "i.txt", "content": "content", "text": "text"});
-    playground.write(arguments).unwrap();
+    playground.write(&arguments).unwrap();
     assert_eq!(playground.text("p.txt"), "content");
-    playground.write(json!({"input": "i.txt", "text": "text"})).unwrap();
+    playground.write(&json!({"input": "i.txt", "text": "text"})).unwrap();
     assert_eq!(playground.text("i.txt"), "text");
 }
 
@@ -44,12 +44,12 @@ fn without_content_nothing_is_touched_but_empty_content_empties_the_file() {
         json!({"path": "kept.txt", "content": null}),
         json!({"input": "kept.txt"}),
     ] {
-        let refused = playground.write(arguments).unwrap_err();
+        let refused = playground.write(&arguments).unwrap_err();
         assert_eq!(refused.outcome, Outcome::BadArguments);
         assert!(refused.error.starts_with("file \"kept.txt\": no content"), "{}", refused.error);
         assert_eq!(playground.text("kept.txt"), "kept");
     }
-    let receipt = playground.write(json!({"path": "kept.txt", "content": ""})).unwrap();
+    let receipt = playground.write(&json!({"path": "kept.txt", "content": ""})).unwrap();
     assert_eq!(receipt["total_bytes"], 0);
     assert_eq!(playground.text("kept.txt"), "");
 }
@@ -58,7 +58,7 @@ fn without_content_nothing_is_touched_but_empty_content_empties_the_file() {
 fn appending_keeps_what_is_there_and_makes_the_file_when_there_is_none() {
     let playground = Playground::new();
     let append = |content: &str| {
-        playground.write(json!({"path": "log.txt", "content": content, "append": true})).unwrap()
+        playground.write(&json!({"path": "log.txt", "content": content, "append": true})).unwrap()
     };
     assert_eq!(append("one\n")["appended"], false);
     assert_eq!(
@@ -72,7 +72,8 @@ fn appending_keeps_what_is_there_and_makes_the_file_when_there_is_none() {
 #[test]
 fn calls_that_append_to_one_file_at_the_same_time_lose_nothing() {
     let playground = Playground::new();
-    let append = |line: String| playground.write(json!({"path": "log.txt", "content": line, "append": true}));
+    let append =
+        |line: String| playground.write(&json!({"path": "log.txt", "content": line, "append": true}));
     thread::scope(|scope| {
         for writer in 0..4 {
             scope.spawn(move || (0..25).for_each(|n| drop(append(format!("{writer}-{n}\n")).unwrap())));
@@ -90,8 +91,8 @@ fn the_limit_counts_bytes_and_is_checked_before_anything_is_touched() {
     let playground = Playground::new();
     playground.file("kept.txt", "kept");
     let tool = Arc::new(FileWriteTool::new(playground.root.clone()).max_bytes(8));
-    write(&tool, json!({"path": "balloons.txt", "content": "🎈🎈"})).unwrap();
-    let refused = write(&tool, json!({"path": "new/kept.txt", "content": "🎈🎈."})).unwrap_err();
+    write(&tool, &json!({"path": "balloons.txt", "content": "🎈🎈"})).unwrap();
+    let refused = write(&tool, &json!({"path": "new/kept.txt", "content": "🎈🎈."})).unwrap_err();
     assert_eq!(refused.outcome, Outcome::BadArguments);
     assert_eq!(
         refused.error,
@@ -105,12 +106,12 @@ fn arguments_are_checked_in_the_order_path_content_size_place() {
     let playground = Playground::new();
     let tool = FileWriteTool::new(playground.root.clone()).max_bytes(1).extensions(Extensions::only(["txt"]));
     let tool = Arc::new(tool);
-    let error = |arguments: Value| write(&tool, arguments).unwrap_err().error;
-    assert!(error(json!({})).starts_with("no path"));
-    assert!(error(json!({"path": "../x.pem"})).contains("no content"));
-    assert!(error(json!({"path": "../x.pem", "content": "long"})).contains("4 bytes"));
-    assert!(error(json!({"path": "../x.pem", "content": ""})).contains("leads outside"));
-    assert!(error(json!({"path": "x.pem", "content": ""})).contains("extensions"));
+    let error = |arguments: &Value| write(&tool, arguments).unwrap_err().error;
+    assert!(error(&json!({})).starts_with("no path"));
+    assert!(error(&json!({"path": "../x.pem"})).contains("no content"));
+    assert!(error(&json!({"path": "../x.pem", "content": "long"})).contains("4 bytes"));
+    assert!(error(&json!({"path": "../x.pem", "content": ""})).contains("leads outside"));
+    assert!(error(&json!({"path": "x.pem", "content": ""})).contains("extensions"));
     assert_eq!(fs::read_dir(playground.inside("")).unwrap().count(), 0);
 }
 
@@ -120,7 +121,7 @@ fn the_mode_of_a_replaced_file_is_kept() {
     playground.file("script.sh", "old");
     for (mode, append) in [(0o750, false), (0o600, true)] {
         fs::set_permissions(playground.inside("script.sh"), fs::Permissions::from_mode(mode)).unwrap();
-        playground.write(json!({"path": "script.sh", "content": "new", "append": append})).unwrap();
+        playground.write(&json!({"path": "script.sh", "content": "new", "append": append})).unwrap();
         let kept = fs::metadata(playground.inside("script.sh")).unwrap().permissions().mode();
         assert_eq!(kept & 0o7777, mode);
     }
@@ -134,11 +135,11 @@ fn writing_through_a_link_writes_what_it_leads_to_and_leaves_the_link() {
     playground.link("to_file.txt", "real/f.txt");
     playground.link("to_folder", playground.inside("real"));
     playground.link("dangling.txt", "real/later.txt");
-    playground.write(json!({"path": "to_file.txt", "content": "one"})).unwrap();
+    playground.write(&json!({"path": "to_file.txt", "content": "one"})).unwrap();
     assert_eq!(playground.text("real/f.txt"), "one");
-    playground.write(json!({"path": "to_folder/f.txt", "content": " two", "append": true})).unwrap();
+    playground.write(&json!({"path": "to_folder/f.txt", "content": " two", "append": true})).unwrap();
     assert_eq!(playground.text("real/f.txt"), "one two");
-    playground.write(json!({"path": "dangling.txt", "content": "three"})).unwrap();
+    playground.write(&json!({"path": "dangling.txt", "content": "three"})).unwrap();
     assert_eq!(playground.text("real/later.txt"), "three");
     for link in ["to_file.txt", "to_folder", "dangling.txt"] {
         assert!(playground.inside(link).is_symlink(), "{link}");
@@ -149,7 +150,7 @@ fn writing_through_a_link_writes_what_it_leads_to_and_leaves_the_link() {
 fn a_missing_folder_is_an_error_where_folders_are_not_made() {
     let playground = Playground::new();
     let tool = Arc::new(FileWriteTool::new(playground.root.clone()).create_folders(false));
-    let refused = write(&tool, json!({"path": "no/f.txt", "content": ""})).unwrap_err();
+    let refused = write(&tool, &json!({"path": "no/f.txt", "content": ""})).unwrap_err();
     assert_eq!(refused.error, "file \"no/f.txt\": not found, because its folder does not exist");
     assert!(!playground.inside("no").exists());
 }

@@ -21,7 +21,7 @@ pub(super) struct Playground {
     writer: Arc<FileWriteTool>,
 }
 
-pub(super) const SECRET: &str = "the secret outside";
+const SECRET: &str = "the secret outside";
 
 impl Playground {
     pub(super) fn new() -> Self {
@@ -60,11 +60,11 @@ impl Playground {
         fs::read_to_string(self.inside(path)).expect("a text file inside")
     }
 
-    pub(super) fn read(&self, arguments: Value) -> Result<String, Failure> {
+    pub(super) fn read(&self, arguments: &Value) -> Result<String, Failure> {
         read(&self.reader, arguments)
     }
 
-    pub(super) fn write(&self, arguments: Value) -> Result<Value, Failure> {
+    pub(super) fn write(&self, arguments: &Value) -> Result<Value, Failure> {
         write(&self.writer, arguments)
     }
 
@@ -79,11 +79,11 @@ impl Playground {
     }
 }
 
-pub(super) fn read(tool: &Arc<FileReadTool>, arguments: Value) -> Result<String, Failure> {
+pub(super) fn read(tool: &Arc<FileReadTool>, arguments: &Value) -> Result<String, Failure> {
     Ok(call(tool, Invocation::detached(arguments.to_string()))?.to_text().to_owned())
 }
 
-pub(super) fn write(tool: &Arc<FileWriteTool>, arguments: Value) -> Result<Value, Failure> {
+pub(super) fn write(tool: &Arc<FileWriteTool>, arguments: &Value) -> Result<Value, Failure> {
     Ok(call(tool, Invocation::detached(arguments.to_string()))?.to_value())
 }
 

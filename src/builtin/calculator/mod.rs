@@ -1,7 +1,7 @@
 //! Arithmetic with the results and the texts of Python, at a bounded cost.
 //!
-//! An expression is parsed into steps for a stack machine ([`parser`]), which then runs them ([`machine`])
-//! on exact integers and 64-bit floats ([`number`]). Nothing recurses, and every cost is known before it is paid.
+//! An expression is parsed into steps for a stack machine (`parser`), which then runs them (`machine`)
+//! on exact integers and 64-bit floats (`number`). Nothing recurses, and every cost is known before it is paid.
 
 mod error;
 mod float;

@@ -37,8 +37,7 @@ impl CalculatorTool {
             .output_schema(json!({"type": "string"}))
             .plain_text_input("input")
             .parallel_safe(true)
-            .idempotent(true)
-            .checks_arguments(true);
+            .idempotent(true);
         Self { spec }
     }
 }

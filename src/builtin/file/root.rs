@@ -67,17 +67,28 @@ impl FileRoot {
         let outside = || FileError::Outside { path: given.to_owned() };
         let mut place = PathBuf::new();
         let mut links = 0;
+        let mut exists = true;
         let mut ahead = parts_backwards(self.below(Path::new(given)).ok_or_else(outside)?);
         while let Some(part) = ahead.pop() {
             if part == ".." {
                 if !place.pop() {
                     return Err(outside());
                 }
+                exists = true;
                 continue;
             }
             place.push(part);
-            // What cannot be looked at is found out when it is opened.
-            let Ok(target) = self.folder.read_link_contents(&place) else { continue };
+            if !exists {
+                continue;
+            }
+            let target = match self.folder.read_link_contents(&place) {
+                Ok(target) => target,
+                // Below what is not there is nothing to look at; what cannot be looked at is found out when opened.
+                Err(error) => {
+                    exists = error.kind() != io::ErrorKind::NotFound;
+                    continue;
+                }
+            };
             links += 1;
             if links > MAX_LINKS {
                 return Err(FileError::TooManyLinks { path: given.to_owned() });
