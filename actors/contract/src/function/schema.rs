@@ -1,0 +1,37 @@
+//! JSON Schemas of types.
+
+use schemars::{
+    JsonSchema, Schema,
+    generate::SchemaSettings,
+    transform::{RecursiveTransform, Transform},
+};
+use serde_json::Value;
+
+/// Gives the JSON Schema of a type in the form that models get: draft 2020-12, everything in one
+/// place without `$ref` (but for types that contain themselves), without the type's own name and
+/// without the widths of number types, which providers refuse as unknown formats.
+///
+/// ```
+/// use toolyard_contract::function::schema_of;
+///
+/// assert_eq!(schema_of::<Vec<u32>>().to_string(), r#"{"items":{"minimum":0,"type":"integer"},"type":"array"}"#);
+/// ```
+pub fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    RecursiveTransform(remove_number_width).transform(&mut schema);
+    schema.into()
+}
+
+fn remove_number_width(schema: &mut Schema) {
+    let is_width = |format: &str| {
+        matches!(format, "float" | "double") || format.trim_start_matches('u').starts_with("int")
+    };
+    if schema.get("format").and_then(Value::as_str).is_some_and(is_width) {
+        schema.remove("format");
+    }
+}
