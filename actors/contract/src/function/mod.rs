@@ -92,7 +92,7 @@ impl FunctionTool {
         let body = move |Invocation { arguments, context }: Invocation| -> ToolFuture {
             let function = Arc::clone(&function);
             Box::pin(async move {
-                let arguments = parse::arguments(&arguments)?;
+                let arguments = parse::arguments(arguments)?;
                 function.run(arguments, context).await
             })
         };

@@ -8,8 +8,11 @@ use crate::{Failure, strict};
 /// Reads a typed value from the text of the arguments.
 ///
 /// Nothing is converted, with one exception that JSON Schema makes too: `1.0` is an integer.
-pub(super) fn arguments<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).or_else(|_| carefully(text)).map_err(Failure::bad_arguments)
+pub(super) fn arguments<T: DeserializeOwned>(text: String) -> Result<T, Failure> {
+    match serde_json::from_str(&text) {
+        Ok(read) => Ok(read),
+        Err(_) => carefully(&text).map_err(|reason| Failure::unfit(text, reason)),
+    }
 }
 
 /// Reads once more, through a value: takes whole floats for integers, and finds which argument
@@ -79,7 +82,7 @@ mod tests {
     }
 
     fn error(text: &str) -> String {
-        arguments::<Add>(text).unwrap_err().error
+        arguments::<Add>(text.to_owned()).unwrap_err().error
     }
 
     #[test]
@@ -102,13 +105,14 @@ mod tests {
 
     #[test]
     fn a_whole_float_is_an_integer() {
-        let read = arguments::<Add>(r#"{"a": 1.0, "b": 2e1, "points": [{"x": 3.0}]}"#).unwrap();
+        let read = arguments::<Add>(r#"{"a": 1.0, "b": 2e1, "points": [{"x": 3.0}]}"#.to_owned()).unwrap();
         assert_eq!(read, Add { a: 1, b: Some(20), points: vec![Point { x: 3.0 }] });
     }
 
     #[test]
     fn integers_stay_exact() {
-        assert_eq!(arguments::<Add>(r#"{"a": 9007199254740993}"#).unwrap().a, 9_007_199_254_740_993);
+        let read = arguments::<Add>(r#"{"a": 9007199254740993}"#.to_owned()).unwrap();
+        assert_eq!(read.a, 9_007_199_254_740_993);
         assert!(error(r#"{"a": 9007199254740993.0}"#).contains("expected i64"));
     }
 
