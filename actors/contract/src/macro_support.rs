@@ -9,7 +9,7 @@ pub use schemars::{self, JsonSchema};
 pub use serde::{self, Deserialize};
 
 pub use crate::{
-    CallContext, Execution, FunctionTool, IntoReturn, ToolReturn, ToolSpec, function::schema_of,
+    CallContext, FunctionTool, IntoReturn, ToolSpec,
 };
 
 /// A type that serde reads exactly where its schema allows it, so that reading is a full check.
@@ -44,6 +44,12 @@ pub trait Inexact {
 }
 
 impl<T> Inexact for Probe<T> {}
+
+/// Demands of an async function's future what the engine demands, where the compiler can say which
+/// value breaks it.
+pub fn send<F: Future + Send>(future: F) -> F {
+    future
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,227 @@
+//! The code that `#[tool]` writes.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::{
+    Error, Expr, ExprLit, ItemFn, Lit, Path, Result, ReturnType, Type, ext::IdentExt, parse_quote, parse2,
+};
+
+use crate::{
+    docs,
+    options::{DefaultValue, ToolOptions},
+    signature::{Argument, Parameter, parameters},
+};
+
+/// Expands `#[tool(options)] item`. Errors come beside the function, so that what uses it gives no
+/// errors of its own.
+pub(crate) fn expand(options: TokenStream, item: TokenStream, krate: Path) -> TokenStream {
+    let mut function = match parse2::<ItemFn>(item.clone()) {
+        Ok(function) => function,
+        Err(_) => {
+            let error = Error::new_spanned(&item, "`#[tool]` makes a tool of a function, and this is none");
+            return [error.into_compile_error(), item].into_iter().collect();
+        }
+    };
+    let parameters = parameters(&mut function.sig);
+    let tool = parse2(options).and_then(|options: ToolOptions| {
+        let support = options.krate.clone().unwrap_or(krate);
+        let support = parse_quote!(#support::macro_support);
+        ToolFunction { function: &function, parameters: parameters?, options, support }.tool()
+    });
+    let tool = tool.unwrap_or_else(Error::into_compile_error);
+    quote!(#function #tool)
+}
+
+struct ToolFunction<'a> {
+    function: &'a ItemFn,
+    parameters: Vec<Parameter>,
+    options: ToolOptions,
+    /// The path of the contract's `macro_support`.
+    support: Path,
+}
+
+impl ToolFunction<'_> {
+    fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Argument(argument) => Some(argument),
+            Parameter::Context { .. } => None,
+        })
+    }
+
+    fn is_async(&self) -> bool {
+        self.function.sig.asyncness.is_some()
+    }
+
+    /// The schema is made from the types.
+    fn makes_schema(&self) -> bool {
+        !self.options.sets("input_schema")
+    }
+
+    /// The type beside the function, with the constructor of the tool.
+    fn tool(&self) -> Result<TokenStream> {
+        let Self { function, support, .. } = self;
+        let (visibility, name) = (&function.vis, &function.sig.ident);
+        let about_type = format!("The tool made of the function [`{name}()`].");
+        let about_tool = format!("Makes the tool `{}`.", self.name());
+        let (arguments, spec, body) = (self.arguments_type(), self.spec(), self.body());
+        let constructor = if self.makes_schema() { quote!(new) } else { quote!(with_schema) };
+        let quick = self.quick()?;
+        Ok(quote! {
+            #[doc = #about_type]
+            #[allow(non_camel_case_types)]
+            #visibility enum #name {}
+
+            impl #name {
+                #[doc = #about_tool]
+                #visibility fn tool() -> #support::FunctionTool {
+                    #arguments
+                    #support::FunctionTool::#constructor(#spec, #body) #quick
+                }
+            }
+        })
+    }
+
+    fn name(&self) -> String {
+        match &self.options.name {
+            Some(name) => name.value(),
+            None => self.function.sig.ident.unraw().to_string(),
+        }
+    }
+
+    /// The type that the arguments are read into, and the functions that give their defaults.
+    fn arguments_type(&self) -> TokenStream {
+        let support = &self.support;
+        let fields = self.arguments().map(|argument| field(argument, self.makes_schema()));
+        let defaults = self.arguments().filter_map(default_function);
+        let serde = quote!(#support::serde).to_string();
+        let schemars = quote!(#support::schemars).to_string();
+        let schema = self
+            .makes_schema()
+            .then(|| quote!(#[derive(#support::JsonSchema)] #[schemars(crate = #schemars)]));
+        quote! {
+            #(#defaults)*
+            #[derive(#support::Deserialize)]
+            #[serde(crate = #serde)]
+            #schema
+            #[allow(non_snake_case)]
+            struct __Arguments { #(#fields)* }
+        }
+    }
+
+    fn spec(&self) -> TokenStream {
+        let support = &self.support;
+        let name = self.name();
+        let described = self.options.sets("description");
+        let comment = docs::description(&self.function.attrs).filter(|_| !described);
+        let description = comment.map(|text| quote!(.description(#text)));
+        let setters = self.options.setters.iter().map(|(setter, value)| quote!(.#setter(#value)));
+        let injected: Vec<String> =
+            self.arguments().filter(|argument| argument.injected).map(Argument::json_name).collect();
+        let injected = (!injected.is_empty()).then(|| quote!(.injected([#(#injected),*])));
+        let checks = self.checks_arguments();
+        quote!(#support::ToolSpec::new(#name) #description #(#setters)* #injected #checks)
+    }
+
+    /// Reading the arguments is as good as a check where each type is exact.
+    fn checks_arguments(&self) -> Option<TokenStream> {
+        let support = &self.support;
+        let exact = self.arguments().map(|Argument { owned, .. }| quote!(#support::Probe::<#owned>::EXACT));
+        self.makes_schema().then(|| {
+            quote!(.checks_arguments({
+                #[allow(unused_imports)]
+                use #support::Inexact as _;
+                [#(#exact),*].into_iter().all(|exact: bool| exact)
+            }))
+        })
+    }
+
+    /// The closure from arguments and context to the function's answer.
+    fn body(&self) -> TokenStream {
+        let Self { function, support, .. } = self;
+        let (arguments, context) = (local("_arguments"), local("_context"));
+        let values = self.parameters.iter().map(|parameter| match parameter {
+            Parameter::Argument(Argument { name, by_reference, .. }) => {
+                let and = by_reference.then(|| quote!(&));
+                quote!(#and #arguments.#name)
+            }
+            Parameter::Context { by_reference } => {
+                let and = by_reference.then(|| quote!(&));
+                quote!(#and #context)
+            }
+        });
+        let name = &function.sig.ident;
+        let call = quote!(#name(#(#values),*));
+        let into_return = self.into_return();
+        let body = if self.is_async() {
+            quote!(async move { #into_return(#support::send(#call).await) })
+        } else {
+            quote!(#into_return(#call))
+        };
+        quote!(|#arguments: __Arguments, #context: #support::CallContext| #body)
+    }
+
+    /// The conversion of the answer. It names the return type as the user wrote it, because that is
+    /// where an error must point.
+    fn into_return(&self) -> TokenStream {
+        let support = &self.support;
+        match &self.function.sig.output {
+            ReturnType::Type(_, ty) if !matches!(**ty, Type::ImplTrait(_)) => {
+                quote!(<#ty as #support::IntoReturn>::into_return)
+            }
+            _ => quote!(#support::IntoReturn::into_return),
+        }
+    }
+
+    fn quick(&self) -> Result<Option<TokenStream>> {
+        match &self.options.blocking {
+            Some(blocking) if blocking.value && self.is_async() => {
+                let text = "an async function waits instead of blocking: leave out `async` or `blocking`";
+                Err(Error::new_spanned(blocking, text))
+            }
+            Some(blocking) if !blocking.value => Ok(Some(quote!(.quick()))),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Argument {
+    fn json_name(&self) -> String {
+        self.name.unraw().to_string()
+    }
+
+    fn default_name(&self) -> Ident {
+        format_ident!("__default_{}", self.name.unraw())
+    }
+}
+
+fn field(argument: &Argument, described: bool) -> TokenStream {
+    let Argument { name, owned, .. } = argument;
+    let description = argument.description.as_ref().filter(|_| described);
+    let description = description.map(|text| quote!(#[schemars(description = #text)]));
+    let default = argument.default.as_ref().map(|default| match default {
+        DefaultValue::OfType => quote!(#[serde(default)]),
+        DefaultValue::Given(_) => {
+            let function = argument.default_name().to_string();
+            quote!(#[serde(default = #function)])
+        }
+    });
+    quote!(#description #default #name: #owned,)
+}
+
+fn default_function(argument: &Argument) -> Option<TokenStream> {
+    let Some(DefaultValue::Given(value)) = &argument.default else { return None };
+    let (name, owned) = (argument.default_name(), &argument.owned);
+    let value = match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => quote!(::core::convert::Into::into(#text)),
+        other => other.to_token_stream(),
+    };
+    Some(quote! {
+        #[allow(non_snake_case)]
+        fn #name() -> #owned { #value }
+    })
+}
+
+/// A name that the user's names cannot meet.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
