@@ -9,18 +9,15 @@ use syn::{
 use crate::{
     docs,
     options::{DefaultValue, ToolOptions},
-    signature::{Argument, Parameter, parameters},
+    signature::{Argument, Parameter, Role, parameters},
 };
 
 /// Expands `#[tool(options)] item`. Errors come beside the function, so that what uses it gives no
 /// errors of its own.
 pub(crate) fn expand(options: TokenStream, item: TokenStream, krate: Path) -> TokenStream {
-    let mut function = match parse2::<ItemFn>(item.clone()) {
-        Ok(function) => function,
-        Err(_) => {
-            let error = Error::new_spanned(&item, "`#[tool]` makes a tool of a function, and this is none");
-            return [error.into_compile_error(), item].into_iter().collect();
-        }
+    let Ok(mut function) = parse2::<ItemFn>(item.clone()) else {
+        let error = Error::new_spanned(&item, "`#[tool]` makes a tool of a function, and this is not one");
+        return [error.into_compile_error(), item].into_iter().collect();
     };
     let parameters = parameters(&mut function.sig);
     let tool = parse2(options).and_then(|options: ToolOptions| {
@@ -42,9 +39,9 @@ struct ToolFunction<'a> {
 
 impl ToolFunction<'_> {
     fn arguments(&self) -> impl Iterator<Item = &Argument> {
-        self.parameters.iter().filter_map(|parameter| match parameter {
-            Parameter::Argument(argument) => Some(argument),
-            Parameter::Context { .. } => None,
+        self.parameters.iter().filter_map(|parameter| match &parameter.role {
+            Role::Argument(argument) => Some(&**argument),
+            Role::Context => None,
         })
     }
 
@@ -66,11 +63,15 @@ impl ToolFunction<'_> {
         let (arguments, spec, body) = (self.arguments_type(), self.spec(), self.body());
         let constructor = if self.makes_schema() { quote!(new) } else { quote!(with_schema) };
         let quick = self.quick()?;
+        let conditions = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+        let conditions: Vec<_> = conditions.collect();
         Ok(quote! {
+            #(#conditions)*
             #[doc = #about_type]
             #[allow(non_camel_case_types)]
             #visibility enum #name {}
 
+            #(#conditions)*
             impl #name {
                 #[doc = #about_tool]
                 #visibility fn tool() -> #support::FunctionTool {
@@ -139,19 +140,19 @@ impl ToolFunction<'_> {
     fn body(&self) -> TokenStream {
         let Self { function, support, .. } = self;
         let (arguments, context) = (local("_arguments"), local("_context"));
-        let values = self.parameters.iter().map(|parameter| match parameter {
-            Parameter::Argument(Argument { name, by_reference, .. }) => {
-                let and = by_reference.then(|| quote!(&));
-                quote!(#and #arguments.#name)
-            }
-            Parameter::Context { by_reference } => {
-                let and = by_reference.then(|| quote!(&));
-                quote!(#and #context)
+        let values = self.parameters.iter().map(|Parameter { by_reference, role }| {
+            let and = by_reference.then(|| quote!(&));
+            match role {
+                Role::Argument(argument) => {
+                    let name = &argument.name;
+                    quote!(#and #arguments.#name)
+                }
+                Role::Context => quote!(#and #context),
             }
         });
         let name = &function.sig.ident;
         let call = quote!(#name(#(#values),*));
-        let into_return = self.into_return();
+        let into_return = self.conversion();
         let body = if self.is_async() {
             quote!(async move { #into_return(#support::send(#call).await) })
         } else {
@@ -162,7 +163,7 @@ impl ToolFunction<'_> {
 
     /// The conversion of the answer. It names the return type as the user wrote it, because that is
     /// where an error must point.
-    fn into_return(&self) -> TokenStream {
+    fn conversion(&self) -> TokenStream {
         let support = &self.support;
         match &self.function.sig.output {
             ReturnType::Type(_, ty) if !matches!(**ty, Type::ImplTrait(_)) => {

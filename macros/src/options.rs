@@ -5,7 +5,7 @@ use syn::{
     Error, Expr, Ident, LitBool, LitStr, Path, Result, Token,
     ext::IdentExt,
     parse::{Parse, ParseStream},
-    parse_quote,
+    parse_quote_spanned,
 };
 
 /// The options of `#[tool(…)]`.
@@ -93,7 +93,7 @@ fn value(key: &Ident, input: ParseStream<'_>) -> Result<Expr> {
         return input.parse();
     }
     if FLAGS.iter().any(|flag| key == flag) {
-        return Ok(parse_quote!(true));
+        return Ok(parse_quote_spanned!(key.span()=> true));
     }
     Err(Error::new(key.span(), format!("the option `{key}` needs a value: `{key} = …`")))
 }

@@ -1,10 +1,7 @@
 //! What the parameters of a tool's function are for.
 
 use quote::ToTokens;
-use syn::{
-    Error, FnArg, Ident, Pat, PatIdent, PatType, Result, Signature, Type, TypeReference, parse_quote,
-    spanned::Spanned,
-};
+use syn::{Error, FnArg, Ident, Pat, PatIdent, PatType, Result, Signature, Type, TypeReference, parse_quote};
 
 use crate::{
     docs,
@@ -12,14 +9,18 @@ use crate::{
 };
 
 /// One parameter, in the function's order.
-pub(crate) enum Parameter {
-    /// Filled from the call's arguments.
-    Argument(Argument),
-    /// Gets the call's context.
-    Context {
-        /// The function takes `&CallContext`.
-        by_reference: bool,
-    },
+pub(crate) struct Parameter {
+    /// The function takes a reference.
+    pub(crate) by_reference: bool,
+    pub(crate) role: Role,
+}
+
+/// Where a parameter's value comes from.
+pub(crate) enum Role {
+    /// The call's arguments.
+    Argument(Box<Argument>),
+    /// The call's context.
+    Context,
 }
 
 /// A parameter that is an argument of the tool.
@@ -27,8 +28,6 @@ pub(crate) struct Argument {
     pub(crate) name: Ident,
     /// The type that is read, which owns its data.
     pub(crate) owned: Type,
-    /// The function takes a reference to it.
-    pub(crate) by_reference: bool,
     pub(crate) description: Option<String>,
     pub(crate) default: Option<DefaultValue>,
     pub(crate) injected: bool,
@@ -79,13 +78,13 @@ fn parameter(input: &mut FnArg) -> Result<Parameter> {
     let description = docs::description(&input.attrs);
     let options = take_options(input);
     let by_reference = matches!(bare(&input.ty), Type::Reference(_));
-    if is_context(&input.ty) {
-        options?;
-        return Ok(Parameter::Context { by_reference });
-    }
     let ArgumentOptions { default, injected } = options?;
+    if is_context(&input.ty) {
+        return Ok(Parameter { by_reference, role: Role::Context });
+    }
     let (name, owned) = (name(&input.pat)?, owned(&input.ty)?);
-    Ok(Parameter::Argument(Argument { name, owned, by_reference, description, default, injected }))
+    let argument = Box::new(Argument { name, owned, description, default, injected });
+    Ok(Parameter { by_reference, role: Role::Argument(argument) })
 }
 
 fn take_options(input: &mut PatType) -> Result<ArgumentOptions> {
@@ -113,13 +112,13 @@ fn name(pattern: &Pat) -> Result<Ident> {
 fn owned(ty: &Type) -> Result<Type> {
     match bare(ty) {
         Type::Reference(TypeReference { mutability: Some(_), .. }) => {
-            Err(Error::new(ty.span(), "an argument cannot be changed in place: take it by value or by `&`"))
+            Err(Error::new_spanned(ty, "an argument cannot be changed in place: take it by value or by `&`"))
         }
         Type::Reference(TypeReference { elem, .. }) => {
             Ok(parse_quote!(<#elem as ::std::borrow::ToOwned>::Owned))
         }
-        Type::ImplTrait(_) => Err(Error::new(
-            ty.span(),
+        Type::ImplTrait(_) => Err(Error::new_spanned(
+            ty,
             "an argument needs a type that can be read from JSON, not `impl Trait`",
         )),
         _ => Ok(ty.clone()),
