@@ -19,3 +19,7 @@ pub use toolyard_actors::{
     ExecuteOptions, Preview, Problem, Report, RunControl,
 };
 pub use toolyard_contract::{self as contract, *};
+/// Makes a tool of a function: [`contract::tool`] for those who depend on `toolyard` alone.
+#[cfg(feature = "macros")]
+#[doc(inline)]
+pub use toolyard_macros::tool_in_toolyard as tool;

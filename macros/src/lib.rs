@@ -111,8 +111,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(options.into(), item.into(), parse_quote!(::toolyard_contract)).into()
 }
 
-/// [`macro@tool`] for those who depend on `toolyard`, which exports it under that name.
-#[doc(hidden)]
+#[doc(hidden)] // `toolyard` exports it as `tool`, with a text of its own
 #[proc_macro_attribute]
 pub fn tool_in_toolyard(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(options.into(), item.into(), parse_quote!(::toolyard)).into()
