@@ -226,3 +226,19 @@ fn default_function(argument: &Argument) -> Option<TokenStream> {
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_goes_through_the_crate_that_the_attribute_came_from() {
+        let item = quote! {
+            async fn f(#[arg(default = 1)] n: i64, context: CallContext) -> i64 { n }
+        };
+        let code = expand(quote!(parallel_safe), item, parse_quote!(::toolyard)).to_string();
+        let starts = |path: &str| code.matches(path).count();
+        assert_eq!(starts("macro_support"), starts(":: toolyard :: macro_support"));
+        assert!(starts("macro_support") > 5 && starts("toolyard_contract") == 0, "{code}");
+    }
+}
