@@ -33,7 +33,7 @@ pub use arguments::{ArgumentError, Arguments, InjectPolicy};
 pub use call::{BadCall, CallId, ToolCall};
 pub use context::{CallContext, CallHost, Invocation, RunId};
 pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
-pub use function::{FunctionTool, IntoReturn, Json};
+pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;
 pub use outcome::Outcome;
 pub use output::{Detail, Failure, Output, Reply, ToolReturn};

@@ -5,6 +5,8 @@ mod body;
 mod parse;
 #[cfg(feature = "macros")]
 mod schema;
+mod state_body;
+mod stateful;
 
 use std::{fmt, sync::Arc};
 
@@ -16,6 +18,8 @@ pub use answer::{IntoReturn, Json};
 pub use body::{Answer, NoArguments, ToolFunction};
 #[cfg(feature = "macros")]
 pub use schema::schema_of;
+pub use state_body::{StateAnswer, StateFunction};
+pub use stateful::StatefulFunction;
 
 /// A tool whose work is a function.
 ///
@@ -70,12 +74,7 @@ impl FunctionTool {
         F: ToolFunction<Shape>,
         F::Args: DeserializeOwned + schemars::JsonSchema,
     {
-        if spec.input_schema == ToolSpec::new("").input_schema {
-            spec.input_schema = schema_of::<F::Args>();
-            if let Some(schema) = spec.input_schema.as_object_mut() {
-                schema.remove("description");
-            }
-        }
+        schema::fill::<F::Args>(&mut spec);
         Self::with_schema(spec, function)
     }
 

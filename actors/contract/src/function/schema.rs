@@ -7,6 +7,8 @@ use schemars::{
 };
 use serde_json::Value;
 
+use crate::ToolSpec;
+
 /// Gives the JSON Schema of a type in the form that models get: draft 2020-12, everything in one
 /// place without `$ref` (but for types that contain themselves), without the type's own name and
 /// without the widths of number types, which providers refuse as unknown formats.
@@ -25,6 +27,17 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     schema.remove("title");
     RecursiveTransform(remove_number_width).transform(&mut schema);
     schema.into()
+}
+
+/// Gives `spec` the schema of the arguments, unless it has one. The type's own comment is left out:
+/// it is for readers of the code.
+pub(super) fn fill<Args: JsonSchema>(spec: &mut ToolSpec) {
+    if spec.input_schema == ToolSpec::new("").input_schema {
+        spec.input_schema = schema_of::<Args>();
+        if let Some(schema) = spec.input_schema.as_object_mut() {
+            schema.remove("description");
+        }
+    }
 }
 
 fn remove_number_width(schema: &mut Schema) {
