@@ -41,7 +41,7 @@ impl ToolFunction<'_> {
     fn arguments(&self) -> impl Iterator<Item = &Argument> {
         self.parameters.iter().filter_map(|parameter| match &parameter.role {
             Role::Argument(argument) => Some(&**argument),
-            Role::Context => None,
+            Role::Context | Role::State(_) => None,
         })
     }
 
@@ -60,9 +60,8 @@ impl ToolFunction<'_> {
         let (visibility, name) = (&function.vis, &function.sig.ident);
         let about_type = format!("The tool made of the function [`{name}()`].");
         let about_tool = format!("Makes the tool `{}`.", self.name());
-        let (arguments, spec, body) = (self.arguments_type(), self.spec(), self.body());
-        let constructor = if self.makes_schema() { quote!(new) } else { quote!(with_schema) };
-        let quick = self.quick()?;
+        let arguments = self.arguments_type();
+        let (kind, tool) = self.constructed()?;
         let conditions = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
         let conditions: Vec<_> = conditions.collect();
         Ok(quote! {
@@ -74,11 +73,40 @@ impl ToolFunction<'_> {
             #(#conditions)*
             impl #name {
                 #[doc = #about_tool]
-                #visibility fn tool() -> #support::FunctionTool {
+                #visibility fn tool() -> #support::#kind {
                     #arguments
-                    #support::FunctionTool::#constructor(#spec, #body) #quick
+                    #tool
                 }
             }
+        })
+    }
+
+    /// The type of the tool, and the expression that makes it.
+    fn constructed(&self) -> Result<(TokenStream, TokenStream)> {
+        let support = &self.support;
+        let constructor = if self.makes_schema() { quote!(new) } else { quote!(with_schema) };
+        let (spec, body, quick) = (self.spec(), self.body(), self.quick()?);
+        let Some(state) = self.state() else {
+            self.options.refuse_state()?;
+            let tool = quote!(#support::FunctionTool::#constructor(#spec, #body) #quick);
+            return Ok((quote!(FunctionTool), tool));
+        };
+        let initial = match &self.options.state {
+            Some(given) => given.to_token_stream(),
+            None => quote!(<#state as ::core::default::Default>::default()),
+        };
+        let per_agent =
+            self.options.per_agent.as_ref().filter(|flag| flag.value).map(|_| quote!(.per_agent()));
+        let tool = quote! {
+            #support::StatefulFunction::<#state>::#constructor(#spec, |_| { #initial }, #body) #per_agent #quick
+        };
+        Ok((quote!(StatefulFunction<#state>), tool))
+    }
+
+    fn state(&self) -> Option<&Type> {
+        self.parameters.iter().find_map(|parameter| match &parameter.role {
+            Role::State(state) => Some(&**state),
+            Role::Argument(_) | Role::Context => None,
         })
     }
 
@@ -136,10 +164,10 @@ impl ToolFunction<'_> {
         })
     }
 
-    /// The closure from arguments and context to the function's answer.
+    /// The closure from arguments and context, and state where there is one, to the function's answer.
     fn body(&self) -> TokenStream {
         let Self { function, support, .. } = self;
-        let (arguments, context) = (local("_arguments"), local("_context"));
+        let (arguments, context, state) = (local("_arguments"), local("_context"), local("state"));
         let values = self.parameters.iter().map(|Parameter { by_reference, role }| {
             let and = by_reference.then(|| quote!(&));
             match role {
@@ -148,17 +176,23 @@ impl ToolFunction<'_> {
                     quote!(#and #arguments.#name)
                 }
                 Role::Context => quote!(#and #context),
+                Role::State(_) if self.is_async() => quote!(&mut #state),
+                Role::State(_) => quote!(#state),
             }
         });
         let name = &function.sig.ident;
         let call = quote!(#name(#(#values),*));
-        let into_return = self.conversion();
-        let body = if self.is_async() {
-            quote!(async move { #into_return(#support::send(#call).await) })
-        } else {
-            quote!(#into_return(#call))
-        };
-        quote!(|#arguments: __Arguments, #context: #support::CallContext| #body)
+        let conversion = self.conversion();
+        let parameters = quote!(#arguments: __Arguments, #context: #support::CallContext);
+        match (self.state(), self.is_async()) {
+            (None, false) => quote!(|#parameters| #conversion(#call)),
+            (None, true) => quote!(|#parameters| async move { #conversion(#support::send(#call).await) }),
+            (Some(ty), false) => quote!(|#state: &mut #ty, #parameters| #conversion(#call)),
+            (Some(ty), true) => quote!(|mut #state: #ty, #parameters| async move {
+                let answer = #conversion(#support::send(#call).await);
+                (answer, #state)
+            }),
+        }
     }
 
     /// The conversion of the answer. It names the return type as the user wrote it, because that is

@@ -74,6 +74,8 @@ use syn::parse_quote;
 /// | `effects = "…"` or `["…", "…"]` | kinds of effect | none |
 /// | `permission_action = "…"` | what a permission policy judges | the tool's name |
 /// | `blocking = false` | a plain function that is quick | `true` |
+/// | `state = …` | what the state is at first | its `Default` |
+/// | `per_agent` | each agent has a state of its own | the whole engine has one |
 /// | `timeout = …` | how long one call may take, a `Duration` | the engine's |
 /// | `max_in_flight = …` | how many calls may run at once | the engine's limit alone |
 /// | `plain_text_input = "…"` | the parameter that plain text goes to | none |
@@ -105,6 +107,31 @@ use syn::parse_quote;
 /// assert_eq!(fetch::tool().spec().to_schema().name, "fetch_page");
 /// ```
 ///
+/// # State
+/// A parameter `&mut T` is the tool's state: a value of its own for the whole engine or for each
+/// agent, kept between calls. What a call does to it counts only when the call is `ok`. `T` derives
+/// `Clone`, `Serialize` and `Deserialize`.
+///
+/// ```
+/// use toolyard_contract::{StatefulTool, tool};
+///
+/// /// Counts up.
+/// #[tool(state = 100, per_agent, blocking = false)]
+/// fn count(
+///     total: &mut i64,
+///     /// How far
+///     by: i64,
+/// ) -> i64 {
+///     *total += by;
+///     *total
+/// }
+///
+/// let mut total = 1;
+/// assert_eq!(count(&mut total, 2), 3);
+/// assert_eq!(count::tool().initial(Some("ada")), 100);
+/// ```
+///
+/// # Not as tools
 /// Methods and generic functions cannot be tools: wrap them in a closure with `FunctionTool`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {

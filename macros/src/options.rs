@@ -14,11 +14,15 @@ pub(crate) struct ToolOptions {
     pub(crate) name: Option<LitStr>,
     pub(crate) blocking: Option<LitBool>,
     pub(crate) krate: Option<Path>,
+    /// What the state of a row is at first.
+    pub(crate) state: Option<Expr>,
+    /// Every agent has a row of its own.
+    pub(crate) per_agent: Option<LitBool>,
     /// Those that are setters of the spec under the same name.
     pub(crate) setters: Vec<(Ident, Expr)>,
 }
 
-const FLAGS: [&str; 3] = ["blocking", "parallel_safe", "idempotent"];
+const FLAGS: [&str; 4] = ["blocking", "per_agent", "parallel_safe", "idempotent"];
 const SETTERS: [&str; 10] = [
     "description",
     "input_schema",
@@ -38,6 +42,16 @@ impl ToolOptions {
         self.setters.iter().any(|(setter, _)| setter == name)
     }
 
+    /// Refuses the options that mean nothing without state.
+    pub(crate) fn refuse_state(&self) -> Result<()> {
+        let text = "there is no state: a parameter `state: &mut T` is one";
+        match (&self.state, &self.per_agent) {
+            (Some(state), _) => Err(Error::new_spanned(state, text)),
+            (None, Some(per_agent)) => Err(Error::new_spanned(per_agent, text)),
+            (None, None) => Ok(()),
+        }
+    }
+
     fn add(&mut self, key: Ident, input: ParseStream<'_>) -> Result<()> {
         match key.to_string().as_str() {
             "crate" => {
@@ -48,7 +62,9 @@ impl ToolOptions {
                 input.parse::<Token![=]>()?;
                 self.name = Some(name(input)?);
             }
-            "blocking" => self.blocking = Some(syn::parse2(value(&key, input)?.into_token_stream())?),
+            "blocking" => self.blocking = Some(flag(&key, input)?),
+            "per_agent" => self.per_agent = Some(flag(&key, input)?),
+            "state" => self.state = Some(value(&key, input)?),
             setter if SETTERS.contains(&setter) => {
                 let value = value(&key, input)?;
                 self.setters.push((key, value));
@@ -98,8 +114,16 @@ fn value(key: &Ident, input: ParseStream<'_>) -> Result<Expr> {
     Err(Error::new(key.span(), format!("the option `{key}` needs a value: `{key} = …`")))
 }
 
+/// A flag that the macro itself reads.
+fn flag(key: &Ident, input: ParseStream<'_>) -> Result<LitBool> {
+    syn::parse2(value(key, input)?.into_token_stream())
+}
+
 fn unknown_option(unknown: &str) -> String {
-    format!("`{unknown}` is no option of a tool; there are name, blocking, crate, {}", SETTERS.join(", "))
+    format!(
+        "`{unknown}` is no option of a tool; there are name, blocking, state, per_agent, crate, {}",
+        SETTERS.join(", ")
+    )
 }
 
 /// The options of `#[arg(…)]`.

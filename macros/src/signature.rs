@@ -21,6 +21,8 @@ pub(crate) enum Role {
     Argument(Box<Argument>),
     /// The call's context.
     Context,
+    /// The tool's state, of this type.
+    State(Box<Type>),
 }
 
 /// A parameter that is an argument of the tool.
@@ -40,7 +42,7 @@ pub(crate) fn parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {
     let mut parameters = Vec::new();
     let mut errors = allowed.err();
     for input in &mut signature.inputs {
-        match parameter(input) {
+        match parameter(input).and_then(|found| alone(found, &parameters, input)) {
             Ok(parameter) => parameters.push(parameter),
             Err(error) => match &mut errors {
                 Some(errors) => errors.combine(error),
@@ -49,6 +51,18 @@ pub(crate) fn parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {
         }
     }
     errors.map_or(Ok(parameters), Err)
+}
+
+/// Refuses a second state.
+fn alone(found: Parameter, before: &[Parameter], input: &FnArg) -> Result<Parameter> {
+    let is_state = |parameter: &Parameter| matches!(parameter.role, Role::State(_));
+    if is_state(&found) && before.iter().any(is_state) {
+        return Err(Error::new_spanned(
+            input,
+            "a tool has one state, and this is the second `&mut` parameter",
+        ));
+    }
+    Ok(found)
 }
 
 fn check(signature: &Signature) -> Result<()> {
@@ -82,6 +96,9 @@ fn parameter(input: &mut FnArg) -> Result<Parameter> {
     if is_context(&input.ty) {
         return Ok(Parameter { by_reference, role: Role::Context });
     }
+    if let Some(state) = state(&input.ty) {
+        return Ok(Parameter { by_reference, role: Role::State(Box::new(state.clone())) });
+    }
     let (name, owned) = (name(&input.pat)?, owned(&input.ty)?);
     let argument = Box::new(Argument { name, owned, description, default, injected });
     Ok(Parameter { by_reference, role: Role::Argument(argument) })
@@ -111,9 +128,6 @@ fn name(pattern: &Pat) -> Result<Ident> {
 /// The type that serde reads for a parameter of type `ty`.
 fn owned(ty: &Type) -> Result<Type> {
     match bare(ty) {
-        Type::Reference(TypeReference { mutability: Some(_), .. }) => {
-            Err(Error::new_spanned(ty, "an argument cannot be changed in place: take it by value or by `&`"))
-        }
         Type::Reference(TypeReference { elem, .. }) => {
             Ok(parse_quote!(<#elem as ::std::borrow::ToOwned>::Owned))
         }
@@ -122,6 +136,14 @@ fn owned(ty: &Type) -> Result<Type> {
             "an argument needs a type that can be read from JSON, not `impl Trait`",
         )),
         _ => Ok(ty.clone()),
+    }
+}
+
+/// No argument can be `&mut`, so that is what marks the state.
+fn state(ty: &Type) -> Option<&Type> {
+    match bare(ty) {
+        Type::Reference(TypeReference { mutability: Some(_), elem, .. }) => Some(elem),
+        _ => None,
     }
 }
 

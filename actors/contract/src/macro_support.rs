@@ -8,7 +8,7 @@ use std::{
 pub use schemars::{self, JsonSchema};
 pub use serde::{self, Deserialize};
 
-pub use crate::{CallContext, FunctionTool, IntoReturn, ToolSpec};
+pub use crate::{CallContext, FunctionTool, IntoReturn, StatefulFunction, ToolSpec};
 
 /// A type that serde reads exactly where its schema allows it, so that reading is a full check.
 ///

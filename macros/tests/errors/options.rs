@@ -21,6 +21,15 @@ fn blocking_text() {}
 #[tool(blocking)]
 async fn blocking_async() {}
 
+#[tool(state = 5)]
+fn no_state() {}
+
+#[tool(per_agent)]
+fn no_rows() {}
+
+#[tool(state = "five")]
+fn wrong_state(_count: &mut u64) {}
+
 #[tool]
 fn unknown_on_argument(#[arg(defualt = 1)] _n: i64) {}
 

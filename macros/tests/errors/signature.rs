@@ -19,7 +19,7 @@ extern "C" fn foreign() {}
 fn pattern((_a, _b): (i64, i64)) {}
 
 #[tool]
-fn changed_in_place(_text: &mut String) {}
+fn two_states(_one: &mut String, _two: &mut String) {}
 
 #[tool]
 fn several(_: i64, _text: impl Into<String>) {}

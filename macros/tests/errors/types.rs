@@ -17,6 +17,9 @@ async fn error_without_text() -> Result<String, Opaque> {
     Err(Opaque)
 }
 
+#[tool(state = Opaque)]
+fn unkeepable_state(_state: &mut Opaque) {}
+
 #[tool]
 async fn not_send(n: i64) -> i64 {
     let shared = Rc::new(n);

@@ -4,3 +4,4 @@
 mod calls;
 mod errors;
 mod schema;
+mod state;

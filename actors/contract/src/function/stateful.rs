@@ -37,9 +37,12 @@ use crate::{
 pub struct StatefulFunction<S> {
     spec: ToolSpec,
     scope: StateScope,
-    initial: Box<dyn Fn(Option<&str>) -> S + Send + Sync>,
-    work: Box<dyn Fn(Invocation, S, Execution) -> StateWork<S> + Send + Sync>,
+    initial: Initial<S>,
+    work: Work<S>,
 }
+
+type Initial<S> = Box<dyn Fn(Option<&str>) -> S + Send + Sync>;
+type Work<S> = Box<dyn Fn(Invocation, S, Execution) -> StateWork<S> + Send + Sync>;
 
 impl<S: ToolState> StatefulFunction<S> {
     /// Makes a tool of a function whose arguments are a type; their schema is the type's, unless
