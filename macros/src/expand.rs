@@ -98,7 +98,9 @@ impl ToolFunction<'_> {
         let per_agent =
             self.options.per_agent.as_ref().filter(|flag| flag.value).map(|_| quote!(.per_agent()));
         let tool = quote! {
-            #support::StatefulFunction::<#state>::#constructor(#spec, |_| { #initial }, #body) #per_agent #quick
+            #support::StatefulFunction::<#state>::#constructor(#spec, |_| { #initial }, #body)
+                #per_agent
+                #quick
         };
         Ok((quote!(StatefulFunction<#state>), tool))
     }

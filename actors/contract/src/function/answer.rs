@@ -123,8 +123,9 @@ macro_rules! structured {
 }
 
 structured!(
-    [] bool, [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
-    [] f32, [] f64,
+    [] bool, [] f32, [] f64,
+    [] i8, [] i16, [] i32, [] i64, [] i128, [] isize,
+    [] u8, [] u16, [] u32, [] u64, [] u128, [] usize,
     [T: Serialize] Vec<T>, [T: Serialize] BTreeSet<T>, [T: Serialize, S] HashSet<T, S>,
     [K: Serialize, V: Serialize] BTreeMap<K, V>, [K: Serialize, V: Serialize, S] HashMap<K, V, S>,
     [T: Serialize] &[T],

@@ -16,7 +16,8 @@ use crate::ToolSpec;
 /// ```
 /// use toolyard_contract::function::schema_of;
 ///
-/// assert_eq!(schema_of::<Vec<u32>>().to_string(), r#"{"items":{"minimum":0,"type":"integer"},"type":"array"}"#);
+/// let schema = schema_of::<Vec<u32>>();
+/// assert_eq!(schema, serde_json::json!({"type": "array", "items": {"type": "integer", "minimum": 0}}));
 /// ```
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| {

@@ -17,7 +17,7 @@ use crate::{CallContext, Execution, IntoReturn, Invocation, StateWork, ToolRetur
 /// `Shape` only tells these apart; it is never written out.
 #[diagnostic::on_unimplemented(
     message = "this function cannot be a stateful tool's work",
-    note = "a plain one takes `&mut State` first, then its arguments, then a `CallContext`, and returns an `IntoReturn`",
+    note = "a plain one takes `&mut State`, then its arguments, then a `CallContext`; it returns an `IntoReturn`",
     note = "an async one takes the state by value and returns a `Send` future of `(answer, state)`"
 )]
 pub trait StateFunction<Shape>: Send + Sync + 'static {
@@ -37,7 +37,10 @@ pub trait StateFunction<Shape>: Send + Sync + 'static {
 }
 
 macro_rules! state_functions {
-    ($(<$($generic:ident)?> $args:ty: ($($parameter:ty),*) from |$read:pat_param, $context:pat_param| ($($value:expr),*);)+) => {$(
+    ($(
+        <$($generic:ident)?> $args:ty:
+            ($($parameter:ty),*) from |$read:pat_param, $context:pat_param| ($($value:expr),*);
+    )+) => {$(
         impl<F, S, R, $($generic)?> StateFunction<((S, $($parameter),*), Plain)> for F
         where
             F: Fn(&mut S, $($parameter),*) -> R + Send + Sync + 'static,
@@ -49,12 +52,16 @@ macro_rules! state_functions {
             type Args = $args;
             const EXECUTION: Execution = Execution::Blocking;
 
-            fn work(self: Arc<Self>, invocation: Invocation, mut state: S, execution: Execution) -> StateWork<S> {
+            fn work(
+                self: Arc<Self>,
+                invocation: Invocation,
+                mut state: S,
+                execution: Execution,
+            ) -> StateWork<S> {
                 let work = move || {
                     let Invocation { arguments, context: $context } = invocation;
-                    let returned =
-                        parse::arguments(arguments).and_then(|$read: $args| self(&mut state, $($value),*).into_return());
-                    (returned, state)
+                    let answer = |$read: $args| self(&mut state, $($value),*).into_return();
+                    (parse::arguments(arguments).and_then(answer), state)
                 };
                 plain(execution, work)
             }

@@ -152,7 +152,7 @@ mod tests {
         StatefulFunction::with_schema(ToolSpec::new("total"), |_| 0, function)
     }
 
-    fn add(total: &mut u64, add: Add) -> u64 {
+    fn add(total: &mut u64, add: &Add) -> u64 {
         *total += add.values().sum::<u64>();
         *total
     }
@@ -161,14 +161,13 @@ mod tests {
     fn functions_of_every_shape_work_on_state() {
         let arguments = r#"{"a": 1, "b": 2}"#;
         let expected = (3_u64.into_return(), 3);
-        assert_eq!(work(tool(add), arguments, 0), expected);
-        assert_eq!(work(tool(|total: &mut u64, given: Add| add(total, given)), arguments, 0), expected);
-        let with_context = |total: &mut u64, given: Add, _: CallContext| add(total, given);
+        assert_eq!(work(tool(|total: &mut u64, given: Add| add(total, &given)), arguments, 0), expected);
+        let with_context = |total: &mut u64, given: Add, _: CallContext| add(total, &given);
         assert_eq!(work(tool(with_context), arguments, 0), expected);
-        let later = async |mut total: u64, given: Add| (add(&mut total, given), total);
+        let later = async |mut total: u64, given: Add| (add(&mut total, &given), total);
         assert_eq!(work(tool(later), arguments, 0), expected);
         let later_with_context = |mut total: u64, given: Add, _: CallContext| async move {
-            (Ok::<_, String>(add(&mut total, given)), total)
+            (Ok::<_, String>(add(&mut total, &given)), total)
         };
         assert_eq!(work(tool(later_with_context), arguments, 0), expected);
         assert_eq!(work(tool(|total: &mut u64| *total), "{}", 3), expected);
@@ -178,16 +177,18 @@ mod tests {
     #[test]
     fn a_plain_function_blocks_unless_it_is_quick() {
         let start = |tool: StatefulFunction<u64>| Arc::new(tool).work(Invocation::detached("{}"), 0);
-        assert_eq!(tool(add).spec().execution, Execution::Blocking);
-        assert!(matches!(start(tool(add)), StateWork::Blocks(_)));
-        assert!(matches!(start(tool(add).quick()), StateWork::Done(..)));
+        let plain = |total: &mut u64| *total;
+        assert_eq!(tool(plain).spec().execution, Execution::Blocking);
+        assert!(matches!(start(tool(plain)), StateWork::Blocks(_)));
+        assert!(matches!(start(tool(plain).quick()), StateWork::Done(..)));
         assert!(matches!(start(tool(async |total: u64| (total, total))), StateWork::Waits(_)));
     }
 
     #[test]
     fn arguments_that_do_not_fit_leave_the_state_alone() {
+        let plain = |total: &mut u64, _: Add| *total += 1;
         let later = async |total: u64, _: Add| (total, total + 1);
-        for tool in [tool(add), tool(add).quick(), tool(later)] {
+        for tool in [tool(plain), tool(plain).quick(), tool(later)] {
             let (returned, state) = work(tool, r#"{"a": "x"}"#, 7);
             assert_eq!((returned.unwrap_err().outcome, state), (Outcome::BadArguments, 7));
         }

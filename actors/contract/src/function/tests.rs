@@ -165,7 +165,8 @@ mod with_schemas {
     fn the_schema_is_the_one_of_the_arguments_type() {
         let search = FunctionTool::new(ToolSpec::new("search"), |_: Search| ());
         let corner = json!({
-            "type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "number"}, {"type": "number"}]
+            "type": "array", "minItems": 2, "maxItems": 2,
+            "prefixItems": [{"type": "number"}, {"type": "number"}]
         });
         let area = json!({
             "type": ["object", "null"], "properties": {"corners": {"type": "array", "items": corner}},
@@ -176,7 +177,8 @@ mod with_schemas {
             "properties": {
                 "query": {"type": "string", "description": "What to look for"},
                 "order": {
-                    "type": ["string", "null"], "enum": ["newest", "best", null], "description": "In which order"
+                    "type": ["string", "null"], "enum": ["newest", "best", null],
+                    "description": "In which order"
                 },
                 "limit": {"type": "integer", "minimum": 0, "maximum": 255, "default": 10},
                 "area": area
