@@ -1,10 +1,10 @@
 //! How an engine is put together.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use toolyard_actors::{CatalogChange, RestartPolicy, YardConfig};
-use toolyard_contract::Tool;
+use toolyard_contract::IntoTool;
 
 use crate::{
     Engine,
@@ -20,23 +20,17 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Adds a tool. Names are compared without case, and must differ.
+    /// Adds a tool, or one that others hold too. Names are compared without case, and must differ.
     #[must_use]
-    pub fn tool(self, tool: impl Tool) -> Self {
-        self.shared_tool(Arc::new(tool))
-    }
-
-    /// Adds a tool that others hold too.
-    #[must_use]
-    pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.changes.push(CatalogChange::Add(tool));
+    pub fn tool(mut self, tool: impl IntoTool) -> Self {
+        self.changes.push(CatalogChange::Add(tool.into_tool()));
         self
     }
 
     /// Adds several tools, in order.
     #[must_use]
-    pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        tools.into_iter().fold(self, Self::shared_tool)
+    pub fn tools(self, tools: impl IntoIterator<Item = impl IntoTool>) -> Self {
+        tools.into_iter().fold(self, Self::tool)
     }
 
     /// Lets `alias` stand for the tool `name`; a tool that has the alias as its own name wins.

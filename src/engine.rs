@@ -21,7 +21,7 @@ use crate::{builder::EngineBuilder, system::SystemThread};
 /// does not wait; [`shutdown`](Self::shutdown) waits.
 ///
 /// ```
-/// use toolyard::{Arguments, Engine, ToolCall, builtin::CalculatorTool};
+/// use toolyard::{Arguments, Engine, ToolCall, builtin::calculator::CalculatorTool};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let engine = Engine::builder().tool(CalculatorTool::default()).build()?;

@@ -20,3 +20,7 @@ pub use toolyard_actors::{
     ExecuteOptions, Health, Preview, Problem, Report, RestartPolicy, RunControl, StateError, ToolRows,
 };
 pub use toolyard_contract::{self as contract, *};
+/// Makes a tool of a function: [`contract::tool`] for those who depend on `toolyard` alone.
+#[cfg(feature = "macros")]
+#[doc(inline)]
+pub use toolyard_macros::tool_in_toolyard as tool;

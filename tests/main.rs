@@ -2,4 +2,6 @@
 
 mod builtin;
 mod engine;
+#[cfg(feature = "macros")]
+mod functions;
 mod layering;

@@ -95,7 +95,7 @@ impl Deed {
         match self {
             Self::Count("wait", ms, _) if *ms > TIMEOUT_MS => (Outcome::TimedOut, None),
             Self::Count(_, _, "fail") => (Outcome::Failed, None),
-            Self::Count(_, _, "panic") => (Outcome::Panicked, None),
+            Self::PanicNow | Self::PanicLater | Self::Count(_, _, "panic") => (Outcome::Panicked, None),
             Self::Count(..) => {
                 *count += 1;
                 (Outcome::Ok, Some(count.to_string()))
@@ -104,7 +104,6 @@ impl Deed {
             Self::Nap(ms) if *ms > TIMEOUT_MS => (Outcome::TimedOut, None),
             Self::Nap(ms) | Self::Narrow(ms) => (Outcome::Ok, Some(ms.to_string())),
             Self::Fail(n) => (Outcome::Failed, Some(n.to_string())),
-            Self::PanicNow | Self::PanicLater => (Outcome::Panicked, None),
             Self::Write(n) => {
                 log.push(u64::from(*n));
                 (Outcome::Ok, Some(log.len().to_string()))

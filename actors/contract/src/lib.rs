@@ -10,7 +10,11 @@ pub mod call;
 pub mod canonical;
 pub mod context;
 pub mod decision;
+pub mod function;
 pub mod legacy;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod macro_support;
 pub mod name;
 pub mod names;
 pub mod outcome;
@@ -29,6 +33,7 @@ pub use arguments::{ArgumentError, Arguments, InjectPolicy};
 pub use call::{BadCall, CallId, ToolCall};
 pub use context::{CallContext, CallHost, Invocation, RunId};
 pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
+pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;
 pub use outcome::Outcome;
 pub use output::{Detail, Failure, Output, Reply, ToolReturn};
@@ -41,4 +46,11 @@ pub use state::{
     Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,
     StateWork, Stateful, StatefulTool, ToolState,
 };
-pub use tool::{Tool, ToolFuture};
+pub use tool::{IntoTool, Tool, ToolFuture};
+
+/// For arguments of your own types: `#[derive(JsonSchema)]` with
+/// `#[schemars(crate = "toolyard_contract::schemars")]`.
+#[cfg(feature = "macros")]
+pub use schemars;
+#[cfg(feature = "macros")]
+pub use toolyard_macros::tool;

@@ -78,3 +78,27 @@ pub trait Tool: Send + Sync + 'static {
     /// instead, which cannot be stopped: see [`CallContext::is_cancelled`](crate::CallContext::is_cancelled).
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture;
 }
+
+/// A tool, or what already is a shared one and stays as it is.
+pub trait IntoTool {
+    /// Gives the shared tool.
+    fn into_tool(self) -> Arc<dyn Tool>;
+}
+
+impl<T: Tool> IntoTool for T {
+    fn into_tool(self) -> Arc<dyn Tool> {
+        Arc::new(self)
+    }
+}
+
+impl<T: Tool> IntoTool for Arc<T> {
+    fn into_tool(self) -> Arc<dyn Tool> {
+        self
+    }
+}
+
+impl IntoTool for Arc<dyn Tool> {
+    fn into_tool(self) -> Arc<dyn Tool> {
+        self
+    }
+}
