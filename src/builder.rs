@@ -84,6 +84,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how deep tools may submit lists from inside of calls. Default 4.
+    #[must_use]
+    pub fn child_depth(mut self, depth: usize) -> Self {
+        self.config.child_depth = depth;
+        self
+    }
+
     /// Sets how many arbiters the engine uses. Default 1; more pay when tools compute.
     #[must_use]
     pub fn arbiters(mut self, arbiters: usize) -> Self {
@@ -105,6 +112,10 @@ impl EngineBuilder {
     pub fn system_runtime(mut self, make: impl FnOnce() -> Runtime + Send + 'static) -> Self {
         self.runtime = Some(Box::new(make));
         self
+    }
+
+    pub(crate) fn into_parts(self) -> (YardConfig, Vec<CatalogChange>) {
+        (self.config, self.changes)
     }
 
     /// Starts the engine on a thread of its own.

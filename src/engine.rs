@@ -8,8 +8,8 @@ use std::{
 };
 
 use toolyard_actors::{
-    CatalogChange, EngineError, EventStream, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
-    RunControl, Yard,
+    CatalogChange, DroppedEvents, EngineError, EngineEvent, EventStream, ExecuteCalls, ExecuteOptions,
+    PlanCalls, Preview, Report, RunControl, Yard,
 };
 use toolyard_contract::{BadCall, ToolCall, ToolSpec};
 
@@ -143,6 +143,14 @@ impl Engine {
     /// Listens to what happens in the engine, with room for `capacity` events that wait to be read.
     pub fn subscribe(&self, capacity: usize) -> EventStream {
         self.0.yard.subscribe(capacity)
+    }
+
+    /// Listens on a plain thread, with room for `capacity` events that wait.
+    pub fn subscribe_thread(
+        &self,
+        capacity: usize,
+    ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
+        self.0.yard.subscribe_thread(capacity)
     }
 
     /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, and

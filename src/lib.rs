@@ -3,21 +3,28 @@
 //!
 //! Start at [`Engine::builder`].
 
+mod attach;
 mod builder;
 pub mod builtin;
 mod engine;
 pub mod formats;
 mod inner_state;
+#[cfg(feature = "tower")]
+mod service;
 mod stub;
 mod system;
 
+pub use attach::Attached;
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
+#[cfg(feature = "tower")]
+pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
 pub use toolyard_actors::{
-    CallInfo, Catalog, CatalogChange, CatalogError, EngineError, EngineEvent, EventKind, EventStream,
-    ExecuteOptions, Health, Preview, Problem, Report, RestartPolicy, RunControl, StateError, ToolRows,
+    CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, DroppedEvents, EngineError, EngineEvent,
+    EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, PlanCalls, Preview, Problem, Report,
+    RestartPolicy, RunControl, StateError, Stop, SupervisorActor, ToolRows,
 };
 pub use toolyard_contract::{self as contract, *};
 /// Makes a tool of a function: [`contract::tool`] for those who depend on `toolyard` alone.

@@ -37,8 +37,7 @@ impl SystemThread {
                     && let Ok(yard) = alive
                 {
                     let patience = stopped.wait_for(Option::is_some).await.map_or(None, |patience| *patience);
-                    yard.drain(patience.unwrap_or_default()).await;
-                    yard.stop_arbiters();
+                    yard.stop(patience.unwrap_or_default()).await;
                 }
             });
             say_ended.send_replace(true);

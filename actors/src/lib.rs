@@ -20,9 +20,9 @@ pub use self::{
     admission::Limits,
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
-        Report,
+        Report, Stop,
     },
-    observe::{CallInfo, EngineEvent, EventKind, EventStream},
+    observe::{CallInfo, DroppedEvents, EngineEvent, EventKind, EventStream},
     restart::{Health, RestartPolicy},
     supervisor::{
         SupervisorActor,

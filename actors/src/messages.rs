@@ -8,7 +8,10 @@ use toolyard_contract::{
     BadCall, Batch, InjectPolicy, Outcome, Plan, RunId, Runner, Tool, ToolCall, ToolResult,
 };
 
-use crate::supervisor::{catalog::CatalogError, run::RunControl};
+use crate::supervisor::{
+    catalog::CatalogError,
+    run::{Ancestry, RunControl},
+};
 
 /// Runs a list of calls. Sent to a [`SupervisorActor`](crate::SupervisorActor).
 ///
@@ -65,6 +68,17 @@ pub struct Problem {
     pub error: String,
 }
 
+/// Ends the engine's actors, and nothing else of the system. Sent to any supervisor of an engine.
+///
+/// Lists to come are refused; those under way may take up to `patience`, then they are cancelled.
+/// The reply comes when all of them have been answered.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Stop {
+    /// How long lists under way may take.
+    pub patience: Duration,
+}
+
 /// Changes the catalogue. Sent to the first supervisor of an engine.
 ///
 /// All or nothing: when one change cannot be made, none is.
@@ -112,6 +126,8 @@ pub struct ExecuteOptions {
     pub runner: Option<Arc<dyn Runner>>,
     /// Tools for this list alone; the engine's own tools win over them. Default: none.
     pub guests: Vec<Arc<dyn Tool>>,
+    /// The calls that this list is nested in.
+    pub(crate) ancestry: Ancestry,
 }
 
 impl ExecuteOptions {
@@ -228,6 +244,12 @@ pub enum EngineError {
         most: usize,
         /// What was given.
         calls: usize,
+    },
+    /// A tool's list is nested in too many others.
+    #[error("lists may be nested {most} deep")]
+    TooDeep {
+        /// The limit.
+        most: usize,
     },
     /// The catalogue cannot be changed like that.
     #[error(transparent)]

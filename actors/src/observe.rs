@@ -10,17 +10,20 @@ use std::{
     time::Duration,
 };
 
+use actix::{Message, Recipient, prelude::SendError};
 use futures::Stream;
 use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::{
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::mpsc::{Receiver, Sender, channel, error::TrySendError},
     time::Instant,
 };
 use toolyard_contract::{CallId, Outcome, RunId};
 
-/// Something that happened in the engine, in the order in which it happened.
-#[derive(Clone, Debug)]
+/// Something that happened in the engine, in the order in which it happened. It is a message too, for
+/// actors that listen.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
 pub struct EngineEvent {
     /// The list.
     pub run: RunId,
@@ -82,17 +85,51 @@ pub struct CallInfo {
 }
 
 /// The listeners of an engine. With none, an event costs one atomic load.
-#[derive(Debug)]
 pub(crate) struct Observers {
     started: Instant,
     listening: AtomicUsize,
     listeners: RwLock<Vec<Listener>>,
 }
 
-#[derive(Debug)]
 struct Listener {
-    events: Sender<EngineEvent>,
-    dropped: Arc<AtomicU64>,
+    sink: Sink,
+    dropped: DroppedEvents,
+}
+
+/// Where a listener's events go. All of them are bounded, and none is waited for.
+enum Sink {
+    Stream(Sender<EngineEvent>),
+    Actor(Recipient<EngineEvent>),
+    Thread(crossbeam_channel::Sender<EngineEvent>),
+}
+
+/// What became of an event.
+enum Taken {
+    Yes,
+    NoRoom,
+    Gone,
+}
+
+impl Sink {
+    fn give(&self, event: EngineEvent) -> Taken {
+        match self {
+            Self::Stream(sender) => match sender.try_send(event) {
+                Ok(()) => Taken::Yes,
+                Err(TrySendError::Full(_)) => Taken::NoRoom,
+                Err(TrySendError::Closed(_)) => Taken::Gone,
+            },
+            Self::Actor(recipient) => match recipient.try_send(event) {
+                Ok(()) => Taken::Yes,
+                Err(SendError::Full(_)) => Taken::NoRoom,
+                Err(SendError::Closed(_)) => Taken::Gone,
+            },
+            Self::Thread(sender) => match sender.try_send(event) {
+                Ok(()) => Taken::Yes,
+                Err(crossbeam_channel::TrySendError::Full(_)) => Taken::NoRoom,
+                Err(crossbeam_channel::TrySendError::Disconnected(_)) => Taken::Gone,
+            },
+        }
+    }
 }
 
 impl Observers {
@@ -106,33 +143,65 @@ impl Observers {
     }
 
     pub(crate) fn subscribe(&self, capacity: usize) -> EventStream {
-        let (events, receiver) = channel(capacity.max(1));
-        let dropped = Arc::new(AtomicU64::new(0));
+        let (sender, receiver) = channel(capacity.max(1));
+        EventStream { receiver, dropped: self.add(Sink::Stream(sender)) }
+    }
+
+    pub(crate) fn subscribe_actor(&self, recipient: Recipient<EngineEvent>) -> DroppedEvents {
+        self.add(Sink::Actor(recipient))
+    }
+
+    pub(crate) fn subscribe_thread(
+        &self,
+        capacity: usize,
+    ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
+        let (sender, receiver) = crossbeam_channel::bounded(capacity.max(1));
+        (receiver, self.add(Sink::Thread(sender)))
+    }
+
+    fn add(&self, sink: Sink) -> DroppedEvents {
+        let dropped = DroppedEvents::default();
         let mut listeners = self.listeners.write();
-        listeners.push(Listener { events, dropped: dropped.clone() });
+        listeners.push(Listener { sink, dropped: dropped.clone() });
         self.listening.store(listeners.len(), Ordering::Relaxed);
-        EventStream { receiver, dropped }
+        dropped
     }
 
     /// Gives an event to every listener that has room; never waits.
     pub(crate) fn emit(&self, run: RunId, kind: EventKind) {
         let event = EngineEvent { run, at: self.started.elapsed(), kind };
-        let mut gone = false;
+        let mut gone = Vec::new();
         for listener in self.listeners.read().iter() {
-            use tokio::sync::mpsc::error::TrySendError::{Closed, Full};
-            match listener.events.try_send(event.clone()) {
-                Ok(()) => {}
-                Err(Full(_)) => {
-                    listener.dropped.fetch_add(1, Ordering::Relaxed);
-                }
-                Err(Closed(_)) => gone = true,
+            match listener.sink.give(event.clone()) {
+                Taken::Yes => {}
+                Taken::NoRoom => listener.dropped.count_one(),
+                Taken::Gone => gone.push(listener.dropped.clone()),
             }
         }
-        if gone {
+        if !gone.is_empty() {
             let mut listeners = self.listeners.write();
-            listeners.retain(|listener| !listener.events.is_closed());
+            listeners.retain(|listener| !gone.iter().any(|gone| gone.is_same(&listener.dropped)));
             self.listening.store(listeners.len(), Ordering::Relaxed);
         }
+    }
+}
+
+/// How many events a listener has lost because it had no room for them.
+#[derive(Clone, Debug, Default)]
+pub struct DroppedEvents(Arc<AtomicU64>);
+
+impl DroppedEvents {
+    /// The number so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn count_one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -143,7 +212,7 @@ impl Observers {
 #[derive(Debug)]
 pub struct EventStream {
     receiver: Receiver<EngineEvent>,
-    dropped: Arc<AtomicU64>,
+    dropped: DroppedEvents,
 }
 
 impl EventStream {
@@ -167,7 +236,7 @@ impl EventStream {
 
     /// How many events were lost because this listener had no room for them.
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.dropped.get()
     }
 }
 

@@ -10,17 +10,17 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Addr};
+use actix::{Actor, Addr, Recipient};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, time::timeout};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::Tool;
 
 use crate::{
     RunControl,
     admission::{Admission, Limits},
-    messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report},
-    observe::{EventStream, Observers},
+    messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
+    observe::{DroppedEvents, EngineEvent, EventStream, Observers},
     placement::Placement,
     restart::{Health, RestartPolicy},
     supervisor::{
@@ -38,6 +38,8 @@ pub struct YardConfig {
     pub arbiters: usize,
     /// What may run at once.
     pub limits: Limits,
+    /// How deep tools may submit lists from inside of calls. Default 4.
+    pub child_depth: usize,
     /// How long a call may take where neither its tool nor its list says. Default 300 s; `None`: no
     /// limit.
     pub timeout: Option<Duration>,
@@ -53,6 +55,7 @@ impl Default for YardConfig {
         Self {
             arbiters: 1,
             limits: Limits::default(),
+            child_depth: 4,
             timeout: Some(Duration::from_mins(5)),
             restarts: RestartPolicy::default(),
             tool_runtime: None,
@@ -83,7 +86,9 @@ impl Yard {
         let arbiters: Vec<_> = placement.arbiters().cloned().collect();
         let shared = Arc::new(Shared {
             published: Published::default(),
-            admission: Arc::new(Admission::new(config.limits)),
+            admissions: (0..=config.child_depth)
+                .map(|_| Arc::new(Admission::new(config.limits.clone())))
+                .collect(),
             observers: Arc::new(Observers::new()),
             timeout: config.timeout,
             tool_runtime: config.tool_runtime,
@@ -113,6 +118,11 @@ impl Yard {
             None => self.turn.fetch_add(1, Ordering::Relaxed) % many,
         };
         &self.supervisors[index]
+    }
+
+    /// The supervisor that changes the catalogue.
+    pub fn first_supervisor(&self) -> &Addr<SupervisorActor> {
+        &self.supervisors[0]
     }
 
     /// Runs a list.
@@ -172,27 +182,31 @@ impl Yard {
         self.shared.observers.subscribe(capacity)
     }
 
+    /// Sends the engine's events to an actor of the host; what its mailbox has no room for is lost
+    /// and counted.
+    pub fn subscribe_actor(&self, recipient: Recipient<EngineEvent>) -> DroppedEvents {
+        self.shared.observers.subscribe_actor(recipient)
+    }
+
+    /// Listens on a plain thread, with room for `capacity` events that wait.
+    pub fn subscribe_thread(
+        &self,
+        capacity: usize,
+    ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
+        self.shared.observers.subscribe_thread(capacity)
+    }
+
     /// Takes no more lists, from now on.
     pub fn close(&self) {
         self.shared.closed.store(true, Ordering::Release);
     }
 
-    /// Takes no more lists, waits up to `patience` for those under way, then cancels what is left
-    /// and waits for its answers.
-    pub async fn drain(&self, patience: Duration) {
+    /// Ends the engine's actors, and nothing else of the system: refuses new lists, waits up to
+    /// `patience` for those under way, cancels the rest.
+    pub async fn stop(&self, patience: Duration) {
         self.close();
-        let all = u32::try_from(self.shared.admission.limits.max_lists).unwrap_or(u32::MAX);
-        let lists = || self.shared.admission.lists.acquire_many(all);
-        if timeout(patience, lists()).await.is_err() {
-            self.shared.shutdown.cancel();
-            // Every list answers within its grace; the bound is for a starved arbiter.
-            let _ = timeout(Duration::from_secs(10), lists()).await;
-        }
-    }
-
-    /// Ends the arbiters that the engine started. The current system goes on.
-    pub fn stop_arbiters(&self) {
-        self.shared.placement.lock().stop();
+        // An error means that the actors are gone already.
+        let _ = self.supervisors[0].send(Stop { patience }).await;
     }
 }
 

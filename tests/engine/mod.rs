@@ -1,6 +1,7 @@
 //! The engine as a whole: order, faults, limits, and that it equals a plain loop.
 
 mod basics;
+mod embed;
 mod faults;
 mod limits;
 mod oracle;

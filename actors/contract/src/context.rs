@@ -2,9 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::CallId;
+use crate::{CallId, Failure, ToolCall, ToolResult};
 
 /// Identifies one list among those that an engine has taken, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +85,21 @@ impl CallContext {
         }
     }
 
+    /// Runs a list of calls on behalf of this call, with what is left of its time, and gives one
+    /// result per call in call order. A tool that is an agent of its own works like this.
+    ///
+    /// The list has permits of its own, so that it cannot wait for those that this call holds, and
+    /// depth is limited. A stateful tool cannot call itself on the state it is at work on.
+    ///
+    /// # Errors
+    /// When the list was not taken: too deep, engine stopped, or outside an engine.
+    ///
+    /// # Cancellation
+    /// Dropping the future cancels the list.
+    pub fn submit(&self, calls: Vec<ToolCall>) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
+        self.host.clone().submit(self.position, self.deadline, calls)
+    }
+
     /// The engine behind this call.
     pub fn host(&self) -> &Arc<dyn CallHost> {
         &self.host
@@ -112,6 +128,32 @@ pub trait CallHost: Send + Sync {
     fn listens(&self) -> bool;
     /// Takes a piece of progress of the call at `position`; must not wait.
     fn progress(&self, position: usize, payload: Value);
+    /// Runs a list on behalf of the call at `position`. By default there is no engine to run it.
+    fn submit(
+        self: Arc<Self>,
+        position: usize,
+        deadline: Option<Instant>,
+        calls: Vec<ToolCall>,
+    ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
+        let _ = (position, deadline, calls);
+        Box::pin(std::future::ready(Err(SubmitError {
+            reason: "there is no engine behind this call".into(),
+        })))
+    }
+}
+
+/// Why a list that a tool submitted was not taken. Nothing of it ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the list was not taken: {reason}")]
+pub struct SubmitError {
+    /// Why.
+    pub reason: String,
+}
+
+impl From<SubmitError> for Failure {
+    fn from(error: SubmitError) -> Self {
+        Self::failed(error.to_string())
+    }
 }
 
 struct NoHost;

@@ -31,7 +31,7 @@ pub mod tool;
 pub use access::{Access, AccessMode, ResourceAccess, ResourceKey};
 pub use arguments::{ArgumentError, Arguments, InjectPolicy};
 pub use call::{BadCall, CallId, ToolCall};
-pub use context::{CallContext, CallHost, Invocation, RunId};
+pub use context::{CallContext, CallHost, Invocation, RunId, SubmitError};
 pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
 pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;

@@ -35,7 +35,8 @@ pub struct Catalog {
 pub struct Entry {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) route: Route,
-    pub(crate) limit: Option<Arc<Semaphore>>,
+    /// How many of its calls may run at once, for each depth of nested lists.
+    limits: Vec<Arc<Semaphore>>,
     input: OnceLock<Result<Validator, String>>,
     output: OnceLock<Result<Validator, String>>,
 }
@@ -144,9 +145,13 @@ pub enum CatalogError {
 }
 
 impl Entry {
-    pub(crate) fn new(tool: Arc<dyn Tool>, route: Route) -> Self {
-        let limit = tool.spec().max_in_flight.map(|calls| Arc::new(Semaphore::new(calls.max(1))));
-        Self { tool, route, limit, input: OnceLock::new(), output: OnceLock::new() }
+    pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, depths: usize) -> Self {
+        let limit = |calls: usize| Arc::new(Semaphore::new(calls.clamp(1, Semaphore::MAX_PERMITS)));
+        let limits = tool
+            .spec()
+            .max_in_flight
+            .map_or_else(Vec::new, |calls| (0..depths).map(|_| limit(calls)).collect());
+        Self { tool, route, limits, input: OnceLock::new(), output: OnceLock::new() }
     }
 
     /// What the tool says about itself.
@@ -167,6 +172,11 @@ impl Entry {
             self.output.get_or_init(|| compile(schema)).as_ref().map_err(|reason| bad("output", reason))?;
         }
         Ok(())
+    }
+
+    /// The gate of this tool's own limit, if it has one.
+    pub(crate) fn limit(&self, depth: usize) -> Option<&Arc<Semaphore>> {
+        self.limits.get(depth)
     }
 
     pub(crate) fn is_blocking(&self) -> bool {

@@ -170,7 +170,7 @@ impl Driver {
     /// Sends the calls of a group as long as permits are free, then queues for more.
     fn send(&mut self, index: usize) {
         let group = &mut self.groups[index];
-        let gates = self.admission.gates(group.entry.limit.as_ref(), group.entry.is_blocking());
+        let gates = self.admission.gates(group.entry.limit(self.run.depth()), group.entry.is_blocking());
         let patience = self.admission.limits.admission_timeout;
         while !group.calls.is_empty() {
             let most = match group.entry.route.readiness(self.run.agent_id()) {
@@ -330,8 +330,10 @@ impl Driver {
             || self.steps[self.next..].iter().any(|step| step.call == position as usize)
     }
 
-    fn report(self) -> Report {
-        let Self { run, batches, answers, .. } = self;
+    fn report(mut self) -> Report {
+        let (batches, answers) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.answers));
+        let run = self.run.clone();
+        drop(self);
         let (id, elapsed) = (run.id(), run.began().elapsed());
         if run.listens() {
             run.emit(EventKind::ListFinished { elapsed });
@@ -342,6 +344,14 @@ impl Driver {
         let results =
             results.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))).collect();
         Report { run: id, results, batches, elapsed }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.unanswered > 0 {
+            self.run.control().cancel(); // nobody waits for the answers any more
+        }
     }
 }
 

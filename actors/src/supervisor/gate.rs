@@ -86,6 +86,12 @@ fn judge(
     let Some(entry) = scope.get(name) else {
         return Err(Finished::without_output(Outcome::UnknownTool, scope.catalog.unknown(name)));
     };
+    if let Some(row) = entry.route.row(options.agent.as_ref())
+        && options.ancestry.held.iter().any(|(tool, held)| *tool == entry.spec().name && *held == row)
+    {
+        let error = format!("tool {name:?}: it is at work on this state and cannot call itself on it");
+        return Err(Finished::without_output(Outcome::Denied, error));
+    }
     let spec = entry.spec();
     let bad = |error: toolyard_contract::ArgumentError| {
         let mut finished = Finished::without_output(Outcome::BadArguments, error.to_string());

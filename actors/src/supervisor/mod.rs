@@ -1,6 +1,6 @@
 //! ```text
 //! SupervisorActor
-//! Receives  ExecuteCalls, PlanCalls; ChangeCatalog (the first of an engine alone)
+//! Receives  ExecuteCalls, PlanCalls, Stop; ChangeCatalog (the first of an engine alone)
 //! Sends     Invoke to tool actors, one message for the calls that may start together
 //! Owns      nothing of a list: each list is driven by its own task
 //! Lives on  its arbiter; one supervisor on each arbiter of the engine
@@ -37,7 +37,7 @@ use crate::{
     admission::Admission,
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
-        Report,
+        Report, Stop,
     },
     observe::{EventKind, Observers},
     placement::Placement,
@@ -50,7 +50,9 @@ use crate::{
 /// What the supervisors of one engine share.
 pub(crate) struct Shared {
     pub(crate) published: Published,
-    pub(crate) admission: Arc<Admission>,
+    /// The engine's limits, once for each depth of nested lists: a list never waits for permits that
+    /// a call around it holds.
+    pub(crate) admissions: Vec<Arc<Admission>>,
     pub(crate) observers: Arc<Observers>,
     /// How long a call may take where neither tool nor list says. `None`: no limit.
     pub(crate) timeout: Option<Duration>,
@@ -86,7 +88,7 @@ impl Handler<ExecuteCalls> for SupervisorActor {
     type Result = ResponseFuture<Result<Report, EngineError>>;
 
     fn handle(&mut self, message: ExecuteCalls, _: &mut Self::Context) -> Self::Result {
-        match self.shared.admission.lists.clone().try_acquire_owned() {
+        match self.shared.admissions[0].lists.clone().try_acquire_owned() {
             // The common case: the first calls are on their way before this handler returns.
             Ok(permit) => match self.shared.begin(message, permit) {
                 Ok(driver) => Box::pin(async move { Ok(driver.finish().await) }),
@@ -122,6 +124,20 @@ impl Handler<PlanCalls> for SupervisorActor {
     }
 }
 
+impl Handler<Stop> for SupervisorActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, Stop { patience }: Stop, _: &mut Self::Context) -> Self::Result {
+        let shared = self.shared.clone();
+        Box::pin(async move {
+            shared.drain(patience).await;
+            // Tool and state actors end with their last address.
+            shared.published.publish(Catalog::default());
+            shared.placement.lock().stop();
+        })
+    }
+}
+
 impl Handler<ChangeCatalog> for SupervisorActor {
     type Result = Result<(), CatalogError>;
 
@@ -141,6 +157,7 @@ impl Shared {
             return Err(EngineError::Stopped);
         }
         let ExecuteCalls { calls, options, control } = message;
+        let admission = self.admission(options.ancestry.depth)?.clone();
         let most = u32::MAX as usize;
         if calls.len() > most {
             return Err(EngineError::ListTooLong { most, calls: calls.len() });
@@ -155,17 +172,17 @@ impl Shared {
             let planned = plan.steps.iter().filter_map(|step| u32::try_from(step.call).ok());
             planned.for_each(|position| run.emit(EventKind::Accepted(run.info(position))));
         }
-        let mut driver =
-            Driver::new(run, filed, self.admission.clone(), self.shutdown.clone(), plan, runnable, permit);
+        let mut driver = Driver::new(run, filed, admission, self.shutdown.clone(), plan, runnable, permit);
         refused.into_iter().for_each(|(position, finished)| driver.settle(position, finished));
         driver.start();
         Ok(driver)
     }
 
     /// Waits until fewer lists are under way, then begins.
-    async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Driver, EngineError> {
-        let limits = &self.admission.limits;
-        let waiting = self.admission.lists.clone().acquire_owned();
+    pub(crate) async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Driver, EngineError> {
+        let admission = self.admission(message.options.ancestry.depth)?;
+        let limits = &admission.limits;
+        let waiting = admission.lists.clone().acquire_owned();
         match timeout(limits.admission_timeout, waiting).await {
             Ok(Ok(permit)) => self.begin(message, permit),
             Ok(Err(_)) => Err(EngineError::Stopped),
@@ -176,16 +193,37 @@ impl Shared {
         }
     }
 
+    fn admission(&self, depth: usize) -> Result<&Arc<Admission>, EngineError> {
+        self.admissions.get(depth).ok_or(EngineError::TooDeep { most: self.admissions.len() - 1 })
+    }
+
+    /// Takes no more lists, waits up to `patience` for those under way, then cancels what is left
+    /// and waits for its answers.
+    pub(crate) async fn drain(&self, patience: Duration) {
+        self.closed.store(true, Ordering::Release);
+        let admission = &self.admissions[0];
+        let all = u32::try_from(admission.limits.max_lists.max(1)).unwrap_or(u32::MAX);
+        let lists = || admission.lists.acquire_many(all);
+        if timeout(patience, lists()).await.is_err() {
+            self.shutdown.cancel();
+            // Every list answers within its grace; the bound is for a starved arbiter.
+            let _ = timeout(Duration::from_secs(10), lists()).await;
+        }
+    }
+
     /// The tools that a list sees. Those that it brought along live on this arbiter.
     fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
         let catalog = self.published.current();
         if options.guests.is_empty() {
             return Ok(Scope { catalog, guests: None });
         }
-        let mut guests = Catalog::default();
+        let (mut guests, here, depths) = (Catalog::default(), Arbiter::current(), self.admissions.len());
         for tool in &options.guests {
-            let here = Arbiter::current();
-            guests.add(Entry::new(tool.clone(), self.route(&**tool, &here, std::slice::from_ref(&here))))?;
+            guests.add(Entry::new(
+                tool.clone(),
+                self.route(&**tool, &here, std::slice::from_ref(&here)),
+                depths,
+            ))?;
         }
         Ok(Scope { catalog, guests: Some(guests) })
     }
@@ -209,7 +247,8 @@ impl Shared {
     fn entry(&self, tool: &Arc<dyn Tool>) -> Result<Entry, CatalogError> {
         let mut placement = self.placement.lock();
         let all: Vec<_> = placement.arbiters().cloned().collect();
-        let entry = Entry::new(tool.clone(), self.route(&**tool, &placement.least(), &all));
+        let entry =
+            Entry::new(tool.clone(), self.route(&**tool, &placement.least(), &all), self.admissions.len());
         entry.check_schemas()?;
         Ok(entry)
     }

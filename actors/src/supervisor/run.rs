@@ -9,18 +9,21 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::{CallHost, CallId, RunId, Runner, result::micros};
+use toolyard_contract::{
+    CallHost, CallId, RowKey, RunId, Runner, SubmitError, ToolCall, ToolResult, result::micros,
+};
 use tracing::Span;
 
 use super::{Shared, gate::Label};
 use crate::{
-    messages::ExecuteOptions,
-    observe::{CallInfo, EventKind, Observers},
+    messages::{ExecuteCalls, ExecuteOptions},
+    observe::{CallInfo, EventKind},
     reply::{Answers, Filed, Finished},
 };
 
@@ -37,14 +40,22 @@ pub(crate) struct Run {
     labels: Vec<Label>,
     answers: Answers,
     control: RunControl,
-    observers: Arc<Observers>,
+    shared: Arc<Shared>,
+    ancestry: Ancestry,
     span: Span,
+}
+
+/// Where a list comes from: how many calls it is nested in, and on which rows those are at work.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ancestry {
+    pub(crate) depth: usize,
+    pub(crate) held: Vec<(String, RowKey)>,
 }
 
 impl Run {
     pub(crate) fn new(
         id: RunId,
-        shared: &Shared,
+        shared: &Arc<Shared>,
         options: &ExecuteOptions,
         labels: Vec<Label>,
         answers: Answers,
@@ -59,19 +70,24 @@ impl Run {
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
             deadline: options.deadline.and_then(|deadline| began.checked_add(deadline)),
-            patience: shared.admission.limits.admission_timeout,
+            patience: shared.admissions[0].limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
             labels,
             answers,
             control,
-            observers: shared.observers.clone(),
+            shared: shared.clone(),
+            ancestry: options.ancestry.clone(),
             span,
         }
     }
 
     pub(crate) fn id(&self) -> RunId {
         self.id
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.ancestry.depth
     }
 
     pub(crate) fn agent_id(&self) -> Option<&Arc<str>> {
@@ -147,11 +163,11 @@ impl Run {
     }
 
     pub(crate) fn listens(&self) -> bool {
-        self.observers.listens()
+        self.shared.observers.listens()
     }
 
     pub(crate) fn emit(&self, kind: EventKind) {
-        self.observers.emit(self.id, kind);
+        self.shared.observers.emit(self.id, kind);
     }
 
     pub(crate) fn info(&self, position: u32) -> CallInfo {
@@ -194,13 +210,45 @@ impl CallHost for Run {
     }
 
     fn listens(&self) -> bool {
-        self.observers.listens()
+        self.shared.observers.listens()
     }
 
     fn progress(&self, position: usize, payload: Value) {
         if let Ok(position) = u32::try_from(position) {
             self.emit(EventKind::Progress { call: self.info(position), payload });
         }
+    }
+
+    fn submit(
+        self: Arc<Self>,
+        position: usize,
+        deadline: Option<std::time::Instant>,
+        calls: Vec<ToolCall>,
+    ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
+        Box::pin(async move {
+            let mut options = ExecuteOptions::new();
+            options.agent.clone_from(&self.agent);
+            options.deadline = deadline.map(|at| at.saturating_duration_since(Instant::now().into_std()));
+            options.ancestry = self.ancestry_of_child(position);
+            let shared = self.shared.clone();
+            let list = shared.begin_later(ExecuteCalls::new(calls, options)).await;
+            let driver = list.map_err(|error| SubmitError { reason: error.to_string() })?;
+            Ok(driver.drive().await.results)
+        })
+    }
+}
+
+impl Run {
+    fn ancestry_of_child(&self, position: usize) -> Ancestry {
+        let mut ancestry = Ancestry { depth: self.ancestry.depth + 1, held: self.ancestry.held.clone() };
+        let catalog = self.shared.published.current();
+        let entry = self.labels.get(position).and_then(|label| catalog.get(&label.tool));
+        if let Some((entry, row)) =
+            entry.and_then(|entry| Some((entry, entry.route.row(self.agent.as_ref())?)))
+        {
+            ancestry.held.push((entry.spec().name.clone(), row));
+        }
+        ancestry
     }
 }
 
