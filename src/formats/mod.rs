@@ -8,6 +8,7 @@ pub mod gemini;
 pub mod native;
 pub mod openai;
 pub mod responses;
+pub mod schema;
 
 mod answer;
 mod declared;
