@@ -2,4 +2,5 @@
 
 mod builtin;
 mod engine;
+mod formats;
 mod layering;

@@ -1,0 +1,6 @@
+mod accept;
+mod bfcl;
+mod golden;
+mod nothing_lost;
+mod pairs;
+mod rules;
