@@ -1,4 +1,4 @@
-//! `OpenAI`'s chat form: `{"id", "type": "function", "function": {"name", "arguments": text}}` in, `role: "tool"`
+//! OpenAI's chat form: `{"id", "type": "function", "function": {"name", "arguments": text}}` in, `role: "tool"`
 //! messages out.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Tools for Gemini's API: its `Schema`, a subset of `OpenAPI` 3.0.
+//! Tools for Gemini's API: its `Schema`, a subset of OpenAPI 3.0.
 
 use std::collections::BTreeSet;
 

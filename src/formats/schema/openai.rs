@@ -1,4 +1,4 @@
-//! Tools for `OpenAI`'s chat API.
+//! Tools for OpenAI's chat API.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The subset of JSON Schema that `OpenAI` enforces while the model writes (strict mode).
+//! The subset of JSON Schema that OpenAI enforces while the model writes (strict mode).
 //!
 //! Every object is closed and lists all its properties as required, so a property that may be left out becomes
 //! one that may be `null`. A schema that would lose values that way has no strict form.
@@ -13,7 +13,7 @@ use super::{
     walk,
 };
 
-// The limits of `OpenAI`'s public guide to structured outputs.
+// The limits of OpenAI's public guide to structured outputs.
 const MAX_PROPERTIES: usize = 5_000;
 const MAX_NESTING: usize = 10;
 const MAX_ENUM_VALUES: usize = 1_000;
