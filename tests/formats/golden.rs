@@ -52,7 +52,7 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 /// Compares with the golden file of this name.
-fn golden(name: &str, value: &impl Serialize) {
+pub(super) fn golden(name: &str, value: &impl Serialize) {
     let text = serde_json::to_string_pretty(value).expect("it is written as JSON") + "\n";
     if std::env::var_os("TOOLYARD_BLESS").is_some() {
         fs::write(file(name), &text).expect("the golden file can be written");

@@ -4,13 +4,15 @@ use serde::Serialize;
 use serde_json::Value;
 use toolyard::{ToolSpec, formats::schema};
 
+mod answers;
 mod anthropic;
 mod gemini;
 mod mcp;
 mod openai;
 
 pub(super) use self::{
-    anthropic::check as anthropic, gemini::check as gemini, mcp::check as mcp, openai::check as openai,
+    answers::check as answers, anthropic::check as anthropic, gemini::check as gemini, mcp::check as mcp,
+    openai::check as openai,
 };
 
 /// A broken rule, with its place.
