@@ -2,6 +2,7 @@
 
 mod builtin;
 mod engine;
+mod formats;
 #[cfg(feature = "macros")]
 mod functions;
 mod layering;

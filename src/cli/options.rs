@@ -127,6 +127,16 @@ pub(crate) enum ToolsForm {
     /// Name, description, schemas
     #[default]
     Native,
+    /// The `tools` of a request to OpenAI's chat API
+    Openai,
+    /// The `tools` of a request to Anthropic's messages API
+    Anthropic,
+    /// The `tools` of a request to Gemini's API
+    Gemini,
+    /// The `tools` of an MCP server's list
+    Mcp,
+    /// Each tool's own name, and the name that the other forms give it
+    Names,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

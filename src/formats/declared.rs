@@ -1,4 +1,4 @@
-//! Tools that a document declares: `OpenAI`'s two shapes, Anthropic's, MCP's, and bare ones.
+//! Tools that a document declares: OpenAI's two shapes, Anthropic's, MCP's, and bare ones.
 
 use serde_json::{Map, Value, value::RawValue};
 use toolyard_contract::{ToolSpec, strict};

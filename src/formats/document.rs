@@ -7,7 +7,7 @@ use toolyard_contract::{BadCall, CallId, ToolCall, ToolSpec};
 use super::{
     declared,
     item::{self, Item},
-    json,
+    json, message,
 };
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, DocumentError> {
 
 /// The fields of an object that may be a document or a whole message.
 #[derive(Deserialize)]
-struct Object<'a> {
+pub(super) struct Object<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -100,24 +100,26 @@ struct Object<'a> {
     #[serde(borrow)]
     agent: Option<&'a RawValue>,
     #[serde(borrow)]
-    name: Option<&'a RawValue>,
+    pub(super) name: Option<&'a RawValue>,
     #[serde(borrow)]
-    role: Option<&'a RawValue>,
+    pub(super) role: Option<&'a RawValue>,
     #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
+    pub(super) tool_calls: Option<&'a RawValue>,
     #[serde(borrow)]
-    content: Option<&'a RawValue>,
+    pub(super) content: Option<&'a RawValue>,
     #[serde(borrow)]
-    parts: Option<&'a RawValue>,
+    pub(super) parts: Option<&'a RawValue>,
     #[serde(borrow)]
-    output: Option<&'a RawValue>,
+    pub(super) output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<&'a RawValue>,
 }
 
 impl<'a> Object<'a> {
     fn read(&self, text: &'a str) -> Result<Document, DocumentError> {
         let calls = if let Some(list) = self.calls {
             calls(items("calls", list)?)
-        } else if let Some(calls) = self.message()? {
+        } else if let Some(calls) = message::calls_of(self)? {
             calls
         } else {
             return single_call(text);
@@ -129,24 +131,6 @@ impl<'a> Object<'a> {
             tools,
             agent: self.agent()?,
         })
-    }
-
-    /// The calls of a whole assistant message; `None` when this is no message.
-    fn message(&self) -> Result<Option<Vec<Result<ToolCall, BadCall>>>, DocumentError> {
-        if let Some(list) = self.tool_calls {
-            return items("tool_calls", list).map(|items| Some(calls(items)));
-        }
-        if let Some(list) = self.parts {
-            return items("parts", list).map(|items| Some(call_parts(items)));
-        }
-        let lists = [("output", self.output), ("content", self.content)];
-        let list = lists.into_iter().find_map(|(field, raw)| Some((field, raw.filter(|raw| is_list(raw))?)));
-        match list {
-            Some((field, list)) if self.role.is_some() || self.name.is_none() => {
-                items(field, list).map(|items| Some(call_parts(items)))
-            }
-            _ => Ok(self.role.map(|_| Vec::new())),
-        }
     }
 
     fn agent(&self) -> Result<Option<String>, DocumentError> {
@@ -169,28 +153,22 @@ fn single_call(text: &str) -> Result<Document, DocumentError> {
     ))
 }
 
-fn calls(items: Vec<&RawValue>) -> Vec<Result<ToolCall, BadCall>> {
+pub(super) fn calls(items: Vec<&RawValue>) -> Vec<Result<ToolCall, BadCall>> {
     items.into_iter().enumerate().map(|(index, raw)| item::read_call(raw, index)).collect()
 }
 
-/// The calls among the parts of a message. What is not even an object is kept, to be answered.
-fn call_parts(mut items: Vec<&RawValue>) -> Vec<Result<ToolCall, BadCall>> {
-    items.retain(|raw| Item::read(raw).map_or(true, |item| item.is_call_part()));
-    calls(items)
-}
-
-fn items<'a>(field: &str, raw: &'a RawValue) -> Result<Vec<&'a RawValue>, DocumentError> {
+pub(super) fn items<'a>(field: &str, raw: &'a RawValue) -> Result<Vec<&'a RawValue>, DocumentError> {
     if is_list(raw) {
         return parse(raw.get());
     }
     Err(DocumentError::field(field, format!("must be a list, not {}", json::kind(raw))))
 }
 
-fn is_list(raw: &RawValue) -> bool {
+pub(super) fn is_list(raw: &RawValue) -> bool {
     raw.get().starts_with('[')
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DocumentError> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DocumentError> {
     serde_json::from_str(text).map_err(|error| DocumentError::syntax(&error))
 }
 
@@ -199,7 +177,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-fn utf8(bytes: &[u8]) -> Result<&str, DocumentError> {
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, DocumentError> {
     str::from_utf8(bytes).map_err(|error| {
         let lines = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n');
         let (line, last) = lines.enumerate().last().unwrap_or_default();

@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use toolyard_contract::{Output, ToolResult};
 
 use super::{
     answer,
-    item::{Item, Parts},
+    item::{Nested, Parts},
 };
 
-pub(super) fn parts(call: &RawValue) -> Result<Parts<'_>, String> {
-    let inner = Item::read(call).map_err(|reason| format!("field \"functionCall\": {reason}"))?;
+pub(super) fn parts<'a>(call: &Nested<'a>) -> Result<Parts<'a>, String> {
+    let inner = call.object("functionCall")?;
     Ok(Parts { name: inner.name, arguments: inner.args, id: inner.id })
 }
 

@@ -1,6 +1,11 @@
 //! One item of a call list, in whichever shape it comes.
 
-use serde::Deserialize;
+use std::{fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::value::RawValue;
 use toolyard_contract::{Arguments, BadCall, CallId, ToolCall};
 
@@ -26,9 +31,11 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) call_id: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) function: Option<&'a RawValue>,
+    pub(super) status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) function: Option<Nested<'a>>,
     #[serde(borrow, rename = "functionCall")]
-    pub(super) function_call: Option<&'a RawValue>,
+    pub(super) function_call: Option<Nested<'a>>,
 }
 
 /// What a vendor's file finds in an item.
@@ -79,14 +86,19 @@ impl<'a> Item<'a> {
 
     /// Tells whether an object looks like a call at all.
     pub(super) fn looks_like_a_call(&self) -> bool {
-        [self.kind, self.name, self.tool, self.function, self.function_call].iter().any(Option::is_some)
+        [self.kind, self.name, self.tool].iter().any(Option::is_some)
+            || self.function.is_some()
+            || self.function_call.is_some()
     }
 
     fn parts(&self) -> Result<Parts<'a>, String> {
-        if let Some(call) = self.function_call {
+        if self.status.is_some_and(|status| status.get() == "\"incomplete\"") {
+            return Err("the call was cut off: field \"status\" is \"incomplete\"".to_owned());
+        }
+        if let Some(call) = &self.function_call {
             return gemini::parts(call);
         }
-        if let Some(function) = self.function {
+        if let Some(function) = &self.function {
             return openai::parts(function, self);
         }
         match self.kind.map(RawValue::get) {
@@ -95,6 +107,67 @@ impl<'a> Item<'a> {
             None | Some("\"function\"") => Ok(native::parts(self)),
             Some(other) => Err(format!("field \"type\": {other:.40} is no kind of call that is known here")),
         }
+    }
+}
+
+/// The object inside of an item that names the tool, read in the same pass.
+pub(super) enum Nested<'a> {
+    Object(Box<Item<'a>>),
+    /// What stands there instead.
+    Other(&'static str),
+}
+
+impl<'a> Nested<'a> {
+    pub(super) fn object(&self, field: &str) -> Result<&Item<'a>, String> {
+        match self {
+            Self::Object(item) => Ok(item),
+            Self::Other(kind) => Err(format!("field {field:?} must be an object, not {kind}")),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Nested<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NestedVisitor(PhantomData))
+    }
+}
+
+struct NestedVisitor<'a>(PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> Visitor<'de> for NestedVisitor<'a> {
+    type Value = Nested<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        Item::deserialize(MapAccessDeserializer::new(fields)).map(|item| Nested::Object(Box::new(item)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Nested::Other("a list"))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Nested::Other("text"))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Nested::Other("a boolean"))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Nested::Other("a number"))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Nested::Other("a number"))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Nested::Other("a number"))
     }
 }
 

@@ -8,14 +8,18 @@ pub mod gemini;
 pub mod native;
 pub mod openai;
 pub mod responses;
+pub mod schema;
 
 mod answer;
 mod declared;
+mod deltas;
 mod document;
 mod item;
 mod json;
+mod message;
 
 #[cfg(test)]
 mod tests;
 
+pub use deltas::{Accumulator, Delta};
 pub use document::{Document, DocumentError, read_document};

@@ -1,19 +1,18 @@
-//! `OpenAI`'s chat form: `{"id", "type": "function", "function": {"name", "arguments": text}}` in, `role: "tool"`
+//! OpenAI's chat form: `{"id", "type": "function", "function": {"name", "arguments": text}}` in, `role: "tool"`
 //! messages out.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use toolyard_contract::ToolResult;
 
 use super::{
     answer,
-    item::{Item, Parts},
+    item::{Item, Nested, Parts},
 };
 
-pub(super) fn parts<'a>(function: &'a RawValue, item: &Item<'a>) -> Result<Parts<'a>, String> {
-    let inner = Item::read(function).map_err(|reason| format!("field \"function\": {reason}"))?;
+pub(super) fn parts<'a>(function: &Nested<'a>, item: &Item<'a>) -> Result<Parts<'a>, String> {
+    let inner = function.object("function")?;
     Ok(Parts { name: inner.name, arguments: inner.arguments, id: item.id })
 }
 

@@ -1,4 +1,4 @@
-//! `OpenAI`'s responses form: `{"type": "function_call", "call_id", "name", "arguments": text}` in,
+//! OpenAI's responses form: `{"type": "function_call", "call_id", "name", "arguments": text}` in,
 //! `function_call_output` items out.
 
 use std::borrow::Cow;

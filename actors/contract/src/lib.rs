@@ -4,6 +4,7 @@
 //! overlap and batches that may not; every call ends as one [`ToolResult`] with an [`Outcome`].
 //! The crates above this one run what is decided here.
 
+pub mod absent;
 pub mod access;
 pub mod arguments;
 pub mod call;

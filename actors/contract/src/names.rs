@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 mod tests;
 
 /// The longest name that every provider accepts, in characters (the limit in the public references of
-/// `OpenAI`, Anthropic and Google).
+/// OpenAI, Anthropic and Google).
 pub const MAX_EXPOSED_LEN: usize = 64;
 
 /// Maps tool names to names that every model provider accepts, and back.
@@ -134,13 +134,18 @@ fn with_suffix(name: &str, suffix: Suffix) -> String {
     format!("{stem}{}{}", Suffix::MARK, &format!("{head:032x}")[..suffix.digits()])
 }
 
-/// A tool that is named like an exposed name would be taken for another tool; it gets a suffix of its own.
-fn looks_suffixed(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
+/// Tells whether a name has the form of one with a suffix. A tool that is really named so gets a suffix of its
+/// own: it would be taken for another tool.
+pub fn looks_suffixed(name: &str) -> bool {
     [Suffix::Short, Suffix::Long].into_iter().any(|suffix| {
-        let Some(at) = lower.len().checked_sub(suffix.digits()) else { return false };
-        let (stem, digits) = lower.split_at(at);
-        stem.ends_with(Suffix::MARK) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+        let bytes = name.as_bytes();
+        let Some((stem, digits)) = bytes.len().checked_sub(suffix.digits()).map(|at| bytes.split_at(at))
+        else {
+            return false;
+        };
+        let mark = stem.len().checked_sub(Suffix::MARK.len()).map(|at| &stem[at..]);
+        mark.is_some_and(|mark| mark.eq_ignore_ascii_case(Suffix::MARK.as_bytes()))
+            && digits.iter().all(u8::is_ascii_hexdigit)
     })
 }
 

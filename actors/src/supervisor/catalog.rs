@@ -11,7 +11,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use toolyard_contract::{
-    ArgumentError, Execution, Outcome, Output, RowKey, StateScope, Tool, ToolSpec, name, strict,
+    ArgumentError, Execution, NameTable, Outcome, Output, RowKey, StateScope, Tool, ToolSpec, absent, name,
+    names, strict,
 };
 
 use crate::{
@@ -29,6 +30,8 @@ pub struct Catalog {
     entries: Vec<Arc<Entry>>,
     by_name: FxHashMap<Box<str>, u32>,
     aliases: FxHashMap<Box<str>, Box<str>>,
+    /// Made when it is first needed; every change takes it away.
+    exposed: OnceLock<NameTable>,
 }
 
 /// One tool of a catalogue.
@@ -184,11 +187,25 @@ impl Entry {
     }
 
     /// Checks the text of an arguments object: syntax, duplicate keys, and the schema unless the tool
-    /// checks that itself.
-    pub(crate) fn check_arguments(&self, text: &str) -> Result<(), ArgumentError> {
-        if self.spec().checks_arguments {
-            return Ok(strict::check(text)?);
+    /// checks that itself. Gives the text without what is `null` for being left out.
+    pub(crate) fn check_arguments(&self, text: String) -> Result<String, ArgumentError> {
+        let spec = self.spec();
+        let without_nulls = |text: &str| absent::without_forced_nulls(text, &spec.input_schema);
+        if spec.checks_arguments {
+            strict::check(&text)?;
+            return Ok(without_nulls(&text).unwrap_or(text));
         }
+        match self.check_schema(&text) {
+            Ok(()) => Ok(text),
+            Err(error @ ArgumentError::Schema(_)) => match without_nulls(&text) {
+                Some(text) => self.check_schema(&text).map(|()| text),
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_schema(&self, text: &str) -> Result<(), ArgumentError> {
         let value = strict::parse(text)?;
         match self.input_validator() {
             Err(reason) => {
@@ -272,8 +289,14 @@ fn short(text: &str) -> String {
 }
 
 impl Catalog {
-    /// Finds a tool by its name, else by an alias.
+    /// Finds a tool by the name that providers were shown, its own name, or an alias.
     pub fn get(&self, wanted: &str) -> Option<&Arc<Entry>> {
+        // First, so that no tool can take calls of another by being named as that one is shown.
+        if names::looks_suffixed(wanted)
+            && let Some(raw) = self.exposed_names().raw(wanted)
+        {
+            return self.entries.get(*self.by_name.get(raw)? as usize);
+        }
         // The spelling of the registration is in the map too, so that this rarely folds case.
         let index = self.by_name.get(wanted).or_else(|| {
             let key = name::key(wanted);
@@ -285,6 +308,12 @@ impl Catalog {
     /// The tools in their order.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
+    }
+
+    /// The names to show to providers.
+    pub fn exposed_names(&self) -> &NameTable {
+        self.exposed
+            .get_or_init(|| NameTable::new(self.entries.iter().map(|entry| entry.spec().name.as_str())))
     }
 
     /// The aliases: name and what it stands for.
@@ -327,6 +356,7 @@ impl Catalog {
         self.by_name.insert(key.into(), index);
         self.by_name.insert(raw.as_str().into(), index);
         self.entries.push(Arc::new(entry));
+        self.exposed.take();
         Ok(())
     }
 
@@ -338,6 +368,7 @@ impl Catalog {
         };
         self.by_name.insert(raw.into(), index);
         self.entries[index as usize] = Arc::new(entry);
+        self.exposed.take();
         Ok(())
     }
 
@@ -347,6 +378,7 @@ impl Catalog {
             return Err(CatalogError::Unknown { name: wanted.to_owned() });
         };
         self.entries.remove(index as usize);
+        self.exposed.take();
         self.by_name.retain(|_, at| *at != index);
         self.by_name.values_mut().filter(|at| **at > index).for_each(|at| *at -= 1);
         Ok(())

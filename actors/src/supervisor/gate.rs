@@ -106,7 +106,7 @@ fn judge(
         context.injected = spec.injected.iter().any(|name| injected.contains_key(name));
         text = inject(text, spec, injected, options.inject_policy).map_err(bad)?;
     }
-    entry.check_arguments(&text).map_err(bad)?;
+    let text = entry.check_arguments(text).map_err(bad)?;
     let decision = decide(entry, &text, &context)?;
     Ok((Runnable { entry: entry.clone(), arguments: text }, decision))
 }

@@ -108,7 +108,7 @@ fn every_item_gets_an_entry_and_errors_name_item_and_field() {
         "item 4: field \"name\" is missing",
         "item 5: field \"name\" is empty",
         "item 6: field \"name\" must be text, not a number",
-        "item 7: field \"function\": a call must be an object, not text",
+        "item 7: field \"function\" must be an object, not text",
         "item 8: field \"name\" is missing",
         "item 9: field \"name\" is empty",
         "item 10: field \"type\": \"text\" is no kind of call that is known here",
@@ -128,6 +128,27 @@ fn a_call_that_the_provider_does_not_run_itself_is_never_passed_over() {
     let message =
         r#"{"output": [{"type": "custom_tool_call", "name": "n", "call_id": "i", "input": "x"}, 5]}"#;
     assert_eq!(read(message).calls.len(), 2);
+}
+
+#[test]
+fn a_call_that_its_provider_says_was_cut_off_is_never_run() {
+    let use_block =
+        |id: &str| format!(r#"{{"type": "tool_use", "id": "{id}", "name": "write", "input": {{}}}}"#);
+    let message = |content: &str| {
+        read(&format!(r#"{{"role": "assistant", "stop_reason": "max_tokens", "content": [{content}]}}"#))
+            .calls
+    };
+    let calls = message(&format!("{},{}", use_block("1"), use_block("2")));
+    assert!(calls[0].is_ok());
+    let bad = calls[1].as_ref().unwrap_err();
+    assert_eq!(bad.error, "item 1: the call was cut off: field \"stop_reason\" is \"max_tokens\"");
+    assert_eq!((bad.name.as_str(), &bad.id), ("write", &CallId::from("2")));
+    assert!(message(&format!(r#"{},{{"type": "text", "text": "and th"}}"#, use_block("1")))[0].is_ok());
+
+    let item = r#"[{"type": "function_call", "call_id": "1", "name": "write", "arguments": "{}", "status": "incomplete"}]"#;
+    let bad = read(item).calls.remove(0).unwrap_err();
+    assert_eq!(bad.error, "item 0: the call was cut off: field \"status\" is \"incomplete\"");
+    assert_eq!((bad.name.as_str(), &bad.id), ("write", &CallId::from("1")));
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! Tools for Anthropic's messages API.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolyard_contract::ToolSpec;
+
+use super::{draft, note, property_names, prose, refs, root, walk};
+
+/// The longest name of a property that the API takes, in characters (from its error messages).
+const MAX_PROPERTY_NAME: usize = 64;
+
+/// An entry of a request's `tools`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tool {
+    /// The exposed name.
+    pub name: String,
+    /// What the tool does.
+    pub description: String,
+    /// The schema of its arguments.
+    pub input_schema: Value,
+}
+
+/// Writes a tool under its exposed name.
+///
+/// The API takes JSON Schema, but no references, no combinations of schemas at the top, and only simple names of
+/// properties.
+pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
+    let schema = draft::upgrade(spec.parameters());
+    let inlined = refs::inline(&schema, refs::Recursion::Unroll);
+    let mut root = root::object(inlined.schema);
+    root::hide(&mut root.schema, &spec.injected);
+    let mut schema = root.schema;
+    let mut rest = root.rest;
+    rest.extend(walk::relax_children(&mut schema, &mut |child| property_names::keep(child, is_simple)).rest);
+    rest.extend(property_names::take_others(&mut schema, is_simple));
+    let text = prose::take_description(prose::description(spec, exposed), &mut schema);
+    let description = note::join(&text, rest);
+    Tool { name: exposed.to_owned(), description, input_schema: schema.into() }
+}
+
+fn is_simple(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ['_', '.', '-'].contains(&c);
+    !name.is_empty() && name.len() <= MAX_PROPERTY_NAME && name.chars().all(allowed)
+}
