@@ -8,6 +8,8 @@ pub mod builtin;
 mod engine;
 pub mod formats;
 mod inner_state;
+#[cfg(feature = "python")]
+mod python;
 mod stub;
 mod system;
 
@@ -18,6 +20,11 @@ pub use system::StartError;
 pub use toolyard_actors::{
     CallInfo, Catalog, CatalogChange, CatalogError, EngineError, EngineEvent, EventKind, EventStream,
     ExecuteOptions, Health, Preview, Problem, Report, RestartPolicy, RunControl, StateError, ToolRows,
+};
+#[cfg(feature = "python")]
+pub use toolyard_actors::{
+    child::{ResourceLimits, keep_if_asked},
+    python::{NanPolicy, PythonConfig, PythonFile, PythonReport},
 };
 pub use toolyard_contract::{self as contract, *};
 /// Makes a tool of a function: [`contract::tool`] for those who depend on `toolyard` alone.

@@ -5,3 +5,5 @@ mod engine;
 #[cfg(feature = "macros")]
 mod functions;
 mod layering;
+#[cfg(feature = "python")]
+mod python;
