@@ -6,6 +6,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use toolyard_actors::{CatalogChange, RestartPolicy, YardConfig};
 use toolyard_contract::IntoTool;
 
+#[cfg(feature = "python")]
+use crate::python::PythonSetup;
 use crate::{
     Engine,
     system::{MakeRuntime, StartError, SystemThread},
@@ -17,6 +19,8 @@ pub struct EngineBuilder {
     config: YardConfig,
     changes: Vec<CatalogChange>,
     runtime: Option<MakeRuntime>,
+    #[cfg(feature = "python")]
+    pub(crate) python: PythonSetup,
 }
 
 impl EngineBuilder {
@@ -118,7 +122,7 @@ impl EngineBuilder {
         (self.config, self.changes)
     }
 
-    /// Starts the engine on a thread of its own.
+    /// Starts the engine on a thread of its own, and imports its Python files.
     ///
     /// # Errors
     /// When two tools share a name, a schema cannot be used, or there is no thread.
@@ -130,8 +134,12 @@ impl EngineBuilder {
                 built.expect("an operating system that gives threads and timers")
             })
         });
-        let (thread, yard) = SystemThread::start(runtime, self.config, self.changes)?;
-        Ok(Engine::new(thread, yard))
+        #[cfg(feature = "python")]
+        let prepare = self.python.importer();
+        #[cfg(not(feature = "python"))]
+        let prepare = async |_: &toolyard_actors::Yard| ();
+        let (thread, yard, prepared) = SystemThread::start(runtime, self.config, self.changes, prepare)?;
+        Ok(Engine::new(thread, yard, prepared))
     }
 }
 

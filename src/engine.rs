@@ -38,7 +38,16 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     yard: Yard,
     thread: SystemThread,
+    #[cfg_attr(not(feature = "python"), allow(dead_code))]
+    prepared: Prepared,
 }
+
+/// What was made ready before anybody could use the engine.
+#[cfg(feature = "python")]
+pub(crate) type Prepared = crate::python::EnginePython;
+/// What was made ready before anybody could use the engine: nothing.
+#[cfg(not(feature = "python"))]
+pub(crate) type Prepared = ();
 
 impl Drop for Inner {
     fn drop(&mut self) {
@@ -72,8 +81,13 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    pub(crate) fn new(thread: SystemThread, yard: Yard) -> Self {
-        Self(Arc::new(Inner { yard, thread }))
+    pub(crate) fn new(thread: SystemThread, yard: Yard, prepared: Prepared) -> Self {
+        Self(Arc::new(Inner { yard, thread, prepared }))
+    }
+
+    #[cfg(feature = "python")]
+    pub(crate) fn python(&self) -> &Prepared {
+        &self.0.prepared
     }
 
     pub(crate) fn yard(&self) -> &Yard {

@@ -9,6 +9,8 @@ pub mod builtin;
 mod engine;
 pub mod formats;
 mod inner_state;
+#[cfg(feature = "python")]
+mod python;
 #[cfg(feature = "tower")]
 mod service;
 mod stub;
@@ -25,6 +27,11 @@ pub use toolyard_actors::{
     CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, DroppedEvents, EngineError, EngineEvent,
     EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, PlanCalls, Preview, Problem, Report,
     RestartPolicy, RunControl, StateError, Stop, SupervisorActor, ToolRows,
+};
+#[cfg(feature = "python")]
+pub use toolyard_actors::{
+    child::{ResourceLimits, keep_if_asked},
+    python::{NanPolicy, PythonConfig, PythonFile, PythonReport},
 };
 pub use toolyard_contract::{self as contract, *};
 /// Makes a tool of a function: [`contract::tool`] for those who depend on `toolyard` alone.

@@ -19,26 +19,31 @@ pub(crate) struct SystemThread {
 }
 
 impl SystemThread {
-    /// Starts the thread, and the actors on it.
-    pub(crate) fn start(
+    /// Starts the thread, and the actors on it; then does what `prepare` says, before anybody else can use them.
+    pub(crate) fn start<P: Send + 'static>(
         runtime: MakeRuntime,
         config: YardConfig,
         tools: Vec<CatalogChange>,
-    ) -> Result<(Self, Yard), StartError> {
+        prepare: impl AsyncFnOnce(&Yard) -> P + Send + 'static,
+    ) -> Result<(Self, Yard, P), StartError> {
         let (stop, mut stopped) = watch::channel(None);
         let (say_ended, ended) = watch::channel(false);
         let (say_started, started) = mpsc::sync_channel(1);
         let body = move || {
             let system = System::with_tokio_rt(runtime);
             system.block_on(async move {
-                let yard = Yard::start(config, tools);
-                let alive = yard.clone();
-                if say_started.send(yard).is_ok()
-                    && let Ok(yard) = alive
-                {
+                let yard = match Yard::start(config, tools) {
+                    Ok(yard) => yard,
+                    // Whoever started it waits for this.
+                    Err(error) => return drop(say_started.send(Err(error))),
+                };
+                let prepared = prepare(&yard).await;
+                if say_started.send(Ok((yard.clone(), prepared))).is_ok() {
                     let patience = stopped.wait_for(Option::is_some).await.map_or(None, |patience| *patience);
                     yard.stop(patience.unwrap_or_default()).await;
                 }
+                #[cfg(feature = "python")]
+                yard.retire_python_files().await;
             });
             say_ended.send_replace(true);
             // Tool bodies that cannot be stopped keep their threads; waiting for them here would
@@ -46,8 +51,8 @@ impl SystemThread {
             std::mem::forget(system);
         };
         thread::Builder::new().name("toolyard".into()).spawn(body).map_err(StartError::Thread)?;
-        let yard = started.recv().map_err(|_| StartError::Died)??;
-        Ok((Self { stop, ended }, yard))
+        let (yard, prepared) = started.recv().map_err(|_| StartError::Died)??;
+        Ok((Self { stop, ended }, yard, prepared))
     }
 
     /// Tells the thread to stop once running lists have ended, or `patience` is over; does not wait.

@@ -6,3 +6,5 @@ mod formats;
 #[cfg(feature = "macros")]
 mod functions;
 mod layering;
+#[cfg(feature = "python")]
+mod python;

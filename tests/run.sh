@@ -39,6 +39,8 @@ step_tools() {
 step_venvs() {
   # bfcl-eval without its dependencies: only its data files and API classes are used, and those need mpmath alone.
   venv bfcl --no-deps bfcl-eval==2026.3.23 mpmath==1.3.0
+  # The judge of schemas from Python signatures.
+  venv pydantic pydantic==2.14.4 jsonschema==4.26.0 typing_extensions==4.16.0 numpy==2.4.6
 }
 
 step_format() {

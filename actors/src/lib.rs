@@ -5,10 +5,14 @@
 
 mod admission;
 mod begun;
+#[cfg(feature = "child")]
+pub mod child;
 mod guard;
 mod messages;
 mod observe;
 mod placement;
+#[cfg(feature = "python")]
+pub mod python;
 mod reply;
 mod restart;
 mod state;

@@ -68,7 +68,7 @@ pub use state::{StateError, ToolRows};
 /// The running actors of one engine: a handle that any thread may hold.
 #[derive(Clone)]
 pub struct Yard {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     supervisors: Arc<[Addr<SupervisorActor>]>,
     turn: Arc<AtomicUsize>,
 }
@@ -97,6 +97,8 @@ impl Yard {
             closed: AtomicBool::new(false),
             shutdown: CancellationToken::new(),
             placement: Mutex::new(placement),
+            #[cfg(feature = "python")]
+            python: Mutex::default(),
         });
         if let Err(error) = shared.change_catalog(changes) {
             shared.placement.lock().stop();

@@ -77,6 +77,11 @@ pub(crate) struct EngineOptions {
     /// The built-in tools to enable, by name or alias [default: those that need no service]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub(crate) tools: Option<Vec<String>>,
+    /// Makes the functions of a Python file tools: those that match every GLOB and no !GLOB; or, with the name of a
+    /// class first, the public methods of one instance
+    #[cfg(feature = "python")]
+    #[arg(long, value_name = "FILE[:GLOB,!GLOB]")]
+    pub(crate) python: Vec<toolyard::PythonFile>,
     /// The folder that file tools never lead out of
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,

@@ -50,8 +50,17 @@ pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     if let Some(calls) = options.max_in_flight {
         builder = builder.max_in_flight(calls as usize);
     }
+    #[cfg(feature = "python")]
+    for file in &options.python {
+        builder = builder.python_file(file.clone());
+    }
     silence_tool_panics();
-    builder.build().context("the engine cannot be started")
+    let engine = builder.build().context("the engine cannot be started")?;
+    #[cfg(feature = "python")]
+    for problem in &engine.python_report().problems {
+        eprintln!("toolyard: --python: {problem}");
+    }
+    Ok(engine)
 }
 
 /// A tool's panic is its call's result; the log has it too, the terminal need not.

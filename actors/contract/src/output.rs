@@ -201,6 +201,12 @@ pub struct Detail {
     /// The path of the whole output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<String>,
+    /// What the tool's code printed while it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
+    /// What was lost or changed when the output was written as JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Where the arguments break the schema, as a JSON pointer and what was expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_error: Option<String>,

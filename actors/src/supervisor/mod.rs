@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) closed: AtomicBool,
     pub(crate) shutdown: CancellationToken,
     pub(crate) placement: Mutex<Placement>,
+    #[cfg(feature = "python")]
+    pub(crate) python: Mutex<Vec<crate::python::PythonSource>>,
 }
 
 /// Takes lists of calls and runs them on the tools' actors.

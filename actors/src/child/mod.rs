@@ -1,0 +1,31 @@
+//! Child processes: the one place that starts, feeds, bounds, kills and reaps them.
+//!
+//! What holds for every child:
+//!
+//! - It leads a process group of its own, so a terminal's Ctrl-C does not reach it and one signal reaches all of it.
+//! - It is ended by the end of its standard input, then `SIGTERM`, then `SIGKILL`, each with a deadline
+//!   ([`StopPolicy`]), and `stop` returns when the whole group is gone and reaped.
+//! - Its standard error is kept in a ring ([`OutputRing`]) for error texts, whatever its size.
+//! - Its resources can be limited ([`ResourceLimits`]).
+//! - Under a keeper ([`keep_if_asked`]) nothing below it outlives the engine, not even after `kill -9` of the engine
+//!   and not even a daemon that left the group.
+//!
+//! Linux only: limits, process descriptors and subreapers have no equal elsewhere.
+
+mod command;
+mod exit;
+mod keeper;
+mod limits;
+mod process;
+mod ring;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::{ChildCommand, ChildError, StopPolicy};
+pub use exit::ChildExit;
+pub use keeper::keep_if_asked;
+pub use limits::ResourceLimits;
+pub use process::ChildProcess;
+pub use ring::OutputRing;

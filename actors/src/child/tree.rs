@@ -1,0 +1,72 @@
+//! The processes below this one.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+/// Kills and reaps every process below this one and returns when none is left.
+///
+/// This process must be a subreaper: then a process whose parent dies becomes its child, so killing children until
+/// there are none reaches daemons and those that fork while it runs.
+pub(super) fn end_all_children() {
+    loop {
+        for child in children_of(getpid()) {
+            // It may just have ended; then there is nothing to kill.
+            let _ = kill_process(child, Signal::KILL);
+        }
+        if wait(WaitOptions::empty()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether a process of a group is still running. Those that only wait for their parent to reap them do not count:
+/// orphans in a container whose first process reaps nobody stay so for ever.
+pub(super) fn group_is_running(group: Pid) -> bool {
+    processes().any(|process| process.group == Some(group) && !process.has_ended)
+}
+
+/// The live and unreaped children of a process.
+fn children_of(parent: Pid) -> Vec<Pid> {
+    processes().filter(|process| process.parent == Some(parent)).map(|process| process.id).collect()
+}
+
+/// A line of the process table.
+struct Process {
+    id: Pid,
+    parent: Option<Pid>,
+    group: Option<Pid>,
+    has_ended: bool,
+}
+
+fn processes() -> impl Iterator<Item = Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| Process::read(entry.ok()?.file_name().to_str()?.parse().ok()?))
+}
+
+impl Process {
+    fn read(id: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name, in parentheses, may hold anything; state, parent and group follow its end.
+        let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+        let has_ended = matches!(fields.next()?, "Z" | "X");
+        let mut pid = || Pid::from_raw(fields.next()?.parse().ok()?);
+        Some(Self { id: Pid::from_raw(id)?, parent: pid(), group: pid(), has_ended })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_started_process_is_among_the_children() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(children_of(getpid()).contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!children_of(getpid()).contains(&pid));
+    }
+}

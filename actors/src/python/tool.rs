@@ -1,0 +1,119 @@
+//! A function of a Python file as a tool.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolyard_contract::{
+    EffectTags, Failure, Invocation, StateScope, StateWork, Stateful, StatefulTool, Tool, ToolFuture,
+    ToolSpec,
+};
+
+use super::frames::Described;
+use super::lanes::{Function, Lane};
+use super::workers::Workers;
+
+/// The parameter that carries a function's inner state.
+const STATE: &str = "inner_state";
+
+/// Makes the tool of a function.
+pub(super) fn python_tool(described: Described, workers: Arc<Workers>) -> Arc<dyn Tool> {
+    let takes_state = described.takes.iter().any(|parameter| parameter == STATE);
+    let scope = if described.state_per_agent { StateScope::Agent } else { StateScope::Engine };
+    let tool = PythonTool::new(described, workers);
+    if takes_state { Arc::new(Stateful::new(PythonStatefulTool { tool, scope })) } else { Arc::new(tool) }
+}
+
+/// A function without inner state.
+struct PythonTool {
+    spec: ToolSpec,
+    function: Arc<Function>,
+    lane: Lane,
+    workers: Arc<Workers>,
+}
+
+impl PythonTool {
+    fn new(described: Described, workers: Arc<Workers>) -> Self {
+        let Described { name, description, mut schema, is_async, parallel_safe, takes, .. } = described;
+        // Named in the schema, so that a model that gives them all the same is not refused; hidden, as they are
+        // listed as injected. What the worker passes in wins.
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.extend(takes.iter().map(|parameter| (parameter.clone(), json!({}))));
+        }
+        let mut spec = ToolSpec::new(name.clone())
+            .input_schema(schema)
+            .parallel_safe(parallel_safe)
+            .effects(described.effects.into_iter().collect::<EffectTags>())
+            .injected(takes);
+        spec.description = Some(description).filter(|text| !text.is_empty());
+        spec.permission_action = described.permission_action;
+        let lane = match (is_async, parallel_safe) {
+            (true, _) => Lane::Task,
+            (false, true) => Lane::Thread,
+            (false, false) => Lane::Alone,
+        };
+        let name_json = Value::String(name.clone()).to_string();
+        Self { spec, function: Arc::new(Function { name, name_json }), lane, workers }
+    }
+}
+
+impl Tool for PythonTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
+        let run = self.workers.clone().run(self.function.clone(), self.lane, invocation, None);
+        Box::pin(async { run.await.returned })
+    }
+}
+
+/// A function with inner state. Its row lives with the engine, so that it survives the process.
+struct PythonStatefulTool {
+    tool: PythonTool,
+    scope: StateScope,
+}
+
+/// What a function finds in its `inner_state`: JSON kept as text, so that integers stay exact.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct PythonState {
+    state: Option<Box<RawValue>>,
+    meta_state: Option<Box<RawValue>>,
+}
+
+impl StatefulTool for PythonStatefulTool {
+    type State = PythonState;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.tool.spec
+    }
+
+    fn scope(&self) -> StateScope {
+        self.scope
+    }
+
+    fn initial(&self, _: Option<&str>) -> PythonState {
+        PythonState::default()
+    }
+
+    fn work(self: Arc<Self>, invocation: Invocation, state: PythonState) -> StateWork<PythonState> {
+        let PythonTool { function, lane, workers, .. } = &self.tool;
+        let given = match serde_json::value::to_raw_value(&state) {
+            Ok(given) => given,
+            Err(error) => {
+                let name = &function.name;
+                let failure =
+                    Failure::failed(format!("tool {name:?}: its inner state cannot be read: {error}"));
+                return StateWork::Done(Err(failure), state);
+            }
+        };
+        let run = workers.clone().run(function.clone(), *lane, invocation, Some(given));
+        StateWork::Waits(Box::pin(async move {
+            let answer = run.await;
+            let changed = answer.state.and_then(|text| serde_json::from_str(text.get()).ok());
+            (answer.returned, changed.unwrap_or(state))
+        }))
+    }
+}

@@ -1,0 +1,240 @@
+use std::{path::PathBuf, process::Command};
+
+use serde_json::{Value, json};
+use toolyard::Engine;
+
+use super::{Files, config, engine_of};
+
+fn schema_of(engine: &Engine, name: &str) -> Value {
+    let spec = engine.specs().into_iter().find(|spec| spec.name == name).expect("the tool is there");
+    spec.parameters()
+}
+
+#[test]
+fn a_signature_and_its_docstring_make_the_schema() {
+    let (engine, _files) = engine_of(
+        r#"
+import enum, typing
+from typing import Annotated, Literal, Optional
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+def paint(what: str, color: Color = Color.RED, coats: Annotated[int, "how many"] = 1, *more: str,
+          mode: Literal["fast", "good"] = "good", note: Optional[str] = None, inner_state=None, **extra: float):
+    """Paints something.
+
+    It takes a while.
+
+    Args:
+        what (str): The thing:
+            a wall, say.
+        note: A remark.
+    """
+"#,
+    );
+    assert_eq!(
+        schema_of(&engine, "paint"),
+        json!({
+            "type": "object",
+            "properties": {
+                "what": {"type": "string", "description": "The thing: a wall, say."},
+                "color": {"enum": ["red", "blue"], "type": "string", "default": "red"},
+                "coats": {"type": "integer", "description": "how many", "default": 1},
+                "more": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}], "default": null},
+                "mode": {"enum": ["fast", "good"], "type": "string", "default": "good"},
+                "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null, "description": "A remark."},
+                "extra": {
+                    "anyOf": [{"type": "object", "additionalProperties": {"type": "number"}}, {"type": "null"}],
+                    "default": null
+                }
+            },
+            "required": ["what"],
+            "additionalProperties": false
+        })
+    );
+    let spec = engine.specs().remove(0);
+    assert_eq!(spec.description.as_deref(), Some("Paints something.\n\nIt takes a while."));
+}
+
+#[test]
+fn every_style_of_docstring_describes_parameters() {
+    let (engine, _files) = engine_of(
+        r#"
+def google(a: int, *rest: int):
+    """Short.
+
+    Args:
+        a (int): first
+        *rest: others
+
+    Returns:
+        int: sum
+    """
+
+def numpy(a: int, b: int, c: int = 1):
+    """Short.
+
+    Parameters
+    ----------
+    a : int
+        first
+    b, c : int, optional
+        others
+
+    Returns
+    -------
+    int
+        sum
+    """
+
+def rest(a: int, b: int):
+    """Short.
+
+    :param int a: first
+        and more
+    :param b: others
+    :type b: int
+    :returns: sum
+    """
+"#,
+    );
+    let text = |tool: &str, parameter: &str| {
+        schema_of(&engine, tool)["properties"][parameter]["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!([text("google", "a"), text("google", "rest")], ["first", "others"]);
+    assert_eq!([text("numpy", "a"), text("numpy", "b"), text("numpy", "c")], ["first", "others", "others"]);
+    assert_eq!([text("rest", "a"), text("rest", "b")], ["first and more", "others"]);
+    assert!(engine.specs().iter().all(|spec| spec.description.as_deref() == Some("Short.")));
+}
+
+#[test]
+fn every_kind_of_callable_can_be_a_tool() {
+    let (engine, _files) = engine_of(
+        r#"
+import functools
+
+def add(a: int, b: int, c: int = 0):
+    "Adds."
+    return a + b + c
+
+five_more = functools.partial(add, 5)
+b_is_two = functools.partial(add, b=2)
+anonymous = lambda x: x
+
+class Scale:
+    "Scales."
+    def __init__(self, by): self.by = by
+    def __call__(self, n: int): return n * self.by
+    def method(self, n: int): return n + self.by
+
+triple = Scale(3)
+bound = Scale(4).method
+
+def plain(inner_state, stream_writer, y: int): return y
+"#,
+    );
+    let names: Vec<_> = engine.specs().into_iter().map(|spec| spec.name).collect();
+    assert_eq!(names, ["add", "five_more", "b_is_two", "anonymous", "triple", "bound", "plain"]);
+    let parameters = |tool: &str| {
+        let schema = schema_of(&engine, tool);
+        schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(parameters("five_more"), ["b", "c"]);
+    assert_eq!(parameters("b_is_two"), ["a", "c"]);
+    assert_eq!(parameters("plain"), ["y"]);
+    let description = |tool: &str| {
+        engine.specs().into_iter().find(|spec| spec.name == tool).and_then(|spec| spec.description)
+    };
+    assert_eq!(description("five_more").as_deref(), Some("Adds."), "not that of functools.partial");
+    assert_eq!(description("triple").as_deref(), Some("Scales."));
+    assert_eq!(super::output(&engine, "five_more", json!({"b": 1})), json!(6));
+    assert_eq!(super::output(&engine, "b_is_two", json!({"a": 1})), json!(3));
+    assert_eq!(super::output(&engine, "triple", json!({"n": 2})), json!(6));
+    assert_eq!(super::output(&engine, "bound", json!({"n": 2})), json!(6));
+}
+
+#[test]
+fn recursive_types_refer_to_themselves() {
+    let (engine, _files) = engine_of(
+        "
+from __future__ import annotations
+import dataclasses
+
+@dataclasses.dataclass
+class Tree:
+    name: str
+    children: list[Tree] = dataclasses.field(default_factory=list)
+
+def depth(tree: Tree):
+    return 1 + max((depth(child) for child in tree.children), default=0)
+",
+    );
+    assert_eq!(schema_of(&engine, "depth")["properties"]["tree"], json!({"$ref": "#/$defs/Tree"}));
+    let tree = json!({"tree": {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}});
+    assert_eq!(super::output(&engine, "depth", tree), json!(3));
+}
+
+/// The environment with pydantic that `tests/run.sh` makes.
+fn python_with_pydantic() -> PathBuf {
+    let folder = std::env::var_os("TOOLYARD_TEST_VENVS")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
+    let python = folder.join("venv-pydantic/bin/python");
+    assert!(python.exists(), "{} is missing: `tests/run.sh venvs` makes it", python.display());
+    python
+}
+
+#[test]
+fn schemas_and_conversions_agree_with_pydantic_on_300_generated_signatures() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let said = Command::new(python_with_pydantic())
+        .arg(root.join("tests/python/schema_oracle.py"))
+        .arg(root.join("actors/src/python/worker"))
+        .args(["300", "7"])
+        .output()
+        .expect("python runs");
+    let text = String::from_utf8_lossy(&said.stdout);
+    assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
+    assert!(text.contains("300 signatures") && text.contains(" 0 disagreements"), "{text}");
+}
+
+#[test]
+fn pydantic_models_arrive_as_such() {
+    let files = Files::new(&[(
+        "tools.py",
+        r#"
+import pydantic
+
+class Address(pydantic.BaseModel):
+    street: str
+    title: str = "home"
+
+class Person(pydantic.BaseModel):
+    name: str = pydantic.Field(min_length=1, description="the name")
+    home: Address
+
+def greet(person: Person):
+    assert isinstance(person.home, Address)
+    return person
+"#,
+    )]);
+    let config = config(|config| config.interpreter = python_with_pydantic());
+    let engine = Engine::builder().python(config).python_file(files.file("tools.py")).build().unwrap();
+    assert_eq!(engine.python_report().problems, Vec::<String>::new());
+    let person = json!({"name": "n", "home": {"street": "s"}});
+    assert_eq!(
+        super::output(&engine, "greet", json!({"person": person})),
+        json!({"name": "n", "home": {"street": "s", "title": "home"}})
+    );
+    let schema = schema_of(&engine, "greet");
+    assert_eq!(
+        schema["$defs"]["Address"]["properties"]["title"],
+        json!({"type": "string", "default": "home"})
+    );
+    let wrong = super::run(&engine, "greet", json!({"person": {"name": "", "home": {"street": "s"}}}));
+    assert_eq!(wrong.outcome, toolyard::Outcome::BadArguments);
+}

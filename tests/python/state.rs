@@ -1,0 +1,82 @@
+use serde_json::json;
+use toolyard::{Engine, ExecuteOptions, Outcome};
+
+use super::{call, engine_of, error_of, output, run, run_all};
+
+const COUNTER: &str = "
+import asyncio, os
+
+def add(by: int, inner_state):
+    inner_state.state = {'n': (inner_state.state or {'n': 0})['n'] + by}
+    return inner_state.state['n']
+
+async def add_slowly(by: int, inner_state):
+    before = (inner_state.state or {'n': 0})['n']
+    await asyncio.sleep(0.001)
+    inner_state.state = {'n': before + by}
+    return before + by
+
+def changes_then(what: str, inner_state):
+    state = inner_state.state = inner_state.state or {'runs': 0}
+    state['runs'] += 1
+    inner_state.meta_state = {'last': what}
+    if what == 'raise':
+        raise ValueError('no')
+    if what == 'leave':
+        os._exit(1)
+    if what == 'odd':
+        inner_state.state = {'lock': object()}
+    return [state['runs'], inner_state.meta_state]
+
+def each(inner_state):
+    inner_state.state = {'n': (inner_state.state or {'n': 0})['n'] + 1}
+    return inner_state.state['n']
+
+each.state_scope = 'agent'
+";
+
+#[test]
+fn concurrent_increments_of_one_state_are_all_counted() {
+    let (engine, _files) = engine_of(COUNTER);
+    for name in ["add", "add_slowly"] {
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let calls = (0..5).map(|_| call(name, json!({"by": 1}))).collect();
+                    assert!(run_all(&engine, calls).all_ok());
+                });
+            }
+        });
+        assert_eq!(output(&engine, name, json!({"by": 0})), json!(10), "{name}");
+    }
+}
+
+#[test]
+fn only_a_call_that_works_changes_the_state_and_the_state_survives_its_process() {
+    let (engine, _files) = engine_of(COUNTER);
+    let changes = |what: &str| run(&engine, "changes_then", json!({ "what": what }));
+    assert_eq!(output(&engine, "changes_then", json!({"what": "fine"})), json!([1, {"last": "fine"}]));
+    assert_eq!(changes("raise").outcome, Outcome::Failed);
+    assert_eq!(changes("leave").outcome, Outcome::Lost);
+    let odd = changes("odd");
+    assert_eq!(odd.outcome, Outcome::Failed);
+    assert!(error_of(&odd).contains("the new inner state is not JSON, so the old one stays"), "{odd:?}");
+    assert_eq!(output(&engine, "changes_then", json!({"what": "fine"})), json!([2, {"last": "fine"}]));
+}
+
+#[test]
+fn a_state_from_the_model_is_overruled() {
+    let (engine, _files) = engine_of(COUNTER);
+    assert_eq!(output(&engine, "add", json!({"by": 1, "inner_state": {"state": {"n": 100}}})), json!(1));
+}
+
+#[test]
+fn a_function_can_have_a_state_for_each_agent() {
+    let (engine, _files) = engine_of(COUNTER);
+    let each = |engine: &Engine, agent: &'static str| {
+        let options = ExecuteOptions::new().agent(agent);
+        let report = engine.execute_blocking(vec![call("each", json!({}))], options).unwrap();
+        report.results[0].output.as_ref().unwrap().to_value()
+    };
+    assert_eq!([each(&engine, "a"), each(&engine, "a"), each(&engine, "b")], [json!(1), json!(2), json!(1)]);
+}
