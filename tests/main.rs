@@ -1,6 +1,8 @@
 //! The integration tests, in one binary: one program to link instead of one per file.
 
 mod builtin;
+#[cfg(feature = "cli")]
+mod cli;
 mod engine;
 mod formats;
 #[cfg(feature = "macros")]

@@ -157,7 +157,7 @@ impl StateActor {
             match self.begin(key, &begun, arguments) {
                 Step::Ended(finished) => {
                     now = begun.started + finished.elapsed;
-                    group.run.stop_at_failure(&finished);
+                    group.run.stop_at_failure(position, &finished);
                     ended.push((position, finished));
                     continue;
                 }

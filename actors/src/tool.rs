@@ -70,7 +70,7 @@ impl Handler<Invoke> for ToolActor {
             match poll_first(&begun, arguments) {
                 First::Ended(finished) => {
                     now = begun.started + finished.elapsed;
-                    group.run.stop_at_failure(&finished);
+                    group.run.stop_at_failure(position, &finished);
                     ended.push((position, finished));
                 }
                 First::Waits(work) => {

@@ -35,8 +35,10 @@ fn main() -> ExitCode {
             return ExitCode::from(ALL_OK);
         }
         Err(error) => {
+            // The first paragraph says what is wrong; usage and tips follow.
             let text = error.to_string();
-            eprintln!("toolyard: {}", text.lines().next().unwrap_or_default().trim_start_matches("error: "));
+            let what: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+            eprintln!("toolyard: {}", what.join(" ").trim_start_matches("error: "));
             return ExitCode::from(UNUSABLE);
         }
     };

@@ -272,6 +272,15 @@ fn a_list_that_stops_at_a_failure_skips_what_has_not_begun() {
 }
 
 #[test]
+fn a_refused_call_stops_only_what_comes_after_it() {
+    let write = tool(ToolSpec::new("write"), |_| async { Ok("written".into()) });
+    let engine = paused().tool(write).build().unwrap();
+    let calls = ["write", "write", "unknown", "write"].map(|name| call(name, json!({}))).to_vec();
+    let report = engine.execute_blocking(calls, ExecuteOptions::new().stop_on_failure(true)).unwrap();
+    assert_eq!(outcomes(&report), ["ok", "ok", "unknown_tool", "skipped"]);
+}
+
+#[test]
 fn dropping_the_waiting_future_cancels_the_list() {
     let (arrived, arrivals) = mpsc::channel();
     let patient = blocking(ToolSpec::new("victim"), move |invocation| {

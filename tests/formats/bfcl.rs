@@ -33,7 +33,8 @@ fn every_tool_of_the_benchmark_has_a_form_that_each_provider_takes() {
     }
 }
 
-fn documents() -> Vec<Document> {
+/// The documents, one per line.
+pub(crate) fn lines() -> Vec<u8> {
     let venvs = std::env::var_os("TOOLYARD_TEST_VENVS")
         .map_or_else(|| PathBuf::from(ROOT).join("target"), PathBuf::from);
     let python = venvs.join("venv-bfcl/bin/python");
@@ -44,9 +45,9 @@ fn documents() -> Vec<Document> {
             panic!("{}: {error}; `tests/run.sh` makes this environment", python.display())
         });
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    made.stdout
-        .trim_ascii()
-        .split(|byte| *byte == b'\n')
-        .map(|line| read_document(line).expect("a document"))
-        .collect()
+    made.stdout.trim_ascii().to_vec()
+}
+
+fn documents() -> Vec<Document> {
+    lines().split(|byte| *byte == b'\n').map(|line| read_document(line).expect("a document")).collect()
 }

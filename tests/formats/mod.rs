@@ -1,5 +1,5 @@
 mod accept;
-mod bfcl;
+pub(crate) mod bfcl;
 mod cli;
 mod engine;
 mod golden;

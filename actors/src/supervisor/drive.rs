@@ -128,8 +128,8 @@ impl Driver {
 
     /// Hands every step that may start to its tool, as far as there are permits.
     pub(super) fn start(&mut self) {
-        if self.run.control().is_stopping() {
-            self.stop("not begun, because a call before it did not end ok");
+        if self.run.control().is_touched() {
+            self.obey();
         }
         while self.ended < self.steps.len() && self.answers[self.steps[self.ended].call].is_some() {
             self.ended += 1;
@@ -263,7 +263,7 @@ impl Driver {
         let Some(slot) = self.answers.get_mut(position as usize).filter(|slot| slot.is_none()) else {
             return;
         };
-        self.run.stop_at_failure(&finished);
+        self.run.stop_at_failure(position, &finished);
         if self.run.listens() {
             let call = self.run.info(position);
             let Finished { outcome, waited, elapsed, .. } = finished;
@@ -278,6 +278,10 @@ impl Driver {
         if self.run.control().is_cancelled() {
             self.stop("cancelled before it began");
             return;
+        }
+        let last = self.run.control().last_to_start();
+        if last < u32::MAX {
+            self.skip_behind(last, "not begun, because a call before it did not end ok");
         }
         for position in self.run.control().cancelled_calls() {
             let begun_or_done = self.answers[position as usize].is_some() || !self.has_not_begun(position);
@@ -302,15 +306,30 @@ impl Driver {
 
     /// Lets nothing more begin. What runs is stopped by its own guard.
     fn stop(&mut self, reason: &str) {
-        if self.stopped.is_some() {
-            return;
+        if self.stopped.is_none() {
+            self.stopped = Some(Instant::now());
+            self.skip_all(reason, |_| true);
         }
-        self.stopped = Some(Instant::now());
-        let waiting = self.groups.iter_mut().flat_map(|group| std::mem::take(&mut group.calls));
-        let mut unbegun: Vec<u32> = waiting.map(|call| call.position).collect();
-        let later = self.steps[self.next..].iter().filter_map(|step| u32::try_from(step.call).ok());
-        unbegun.extend(later);
-        self.next = self.steps.len();
+    }
+
+    /// Skips what has not begun behind a position.
+    fn skip_behind(&mut self, last: u32, reason: &str) {
+        self.skip_all(reason, |position| position > last);
+    }
+
+    /// Skips the calls that have not begun and are meant. Steps are in call order, so those that are
+    /// meant are the last ones.
+    fn skip_all(&mut self, reason: &str, is_meant: impl Fn(u32) -> bool) {
+        let mut unbegun = Vec::new();
+        for group in &mut self.groups {
+            let (meant, kept) =
+                std::mem::take(&mut group.calls).into_iter().partition(|call| is_meant(call.position));
+            group.calls = kept;
+            unbegun.extend(VecDeque::<ReadyCall>::into_iter(meant).map(|call| call.position));
+        }
+        let is_kept = |step: &Step| u32::try_from(step.call).is_ok_and(|position| !is_meant(position));
+        let cut = self.next + self.steps[self.next..].partition_point(is_kept);
+        unbegun.extend(self.steps.drain(cut..).filter_map(|step| u32::try_from(step.call).ok()));
         for position in unbegun {
             self.skip(position, reason);
         }

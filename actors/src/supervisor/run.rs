@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -129,7 +129,7 @@ impl Run {
 
     /// Files the answer of a call that ran on its own.
     pub(crate) fn answer(&self, position: u32, finished: Finished) {
-        self.stop_at_failure(&finished);
+        self.stop_at_failure(position, &finished);
         // The driver outlives its calls unless the engine is torn down; then nobody waits.
         let _ = self.answers.send(Filed::One(position, finished));
     }
@@ -142,10 +142,10 @@ impl Run {
         let _ = self.answers.send(Filed::Many(answers));
     }
 
-    /// Lets nothing more begin when a call has ended badly and the caller asked for that.
-    pub(crate) fn stop_at_failure(&self, finished: &Finished) {
+    /// Lets nothing behind a call begin when it has ended badly and the caller asked for that.
+    pub(crate) fn stop_at_failure(&self, position: u32, finished: &Finished) {
         if self.stop_on_failure && !finished.outcome.is_ok() {
-            self.control.start_nothing_more();
+            self.control.start_nothing_after(position);
         }
     }
 
@@ -155,7 +155,7 @@ impl Run {
             if self.control.is_cancelled() || self.control.call_is_cancelled(position) {
                 return Some("cancelled before it began");
             }
-            if self.control.0.stopping.load(Ordering::Acquire) {
+            if position > self.control.last_to_start() {
                 return Some("not begun, because a call before it did not end ok");
             }
         }
@@ -259,18 +259,30 @@ impl Run {
 #[derive(Clone, Default)]
 pub struct RunControl(Arc<Control>);
 
-#[derive(Default)]
 struct Control {
-    /// How often anything below has changed; counted after the change. While it is 0, as in the
-    /// common case, nothing else needs to be looked at.
+    /// Counted up before and after anything below changes. While it is 0, as in the common case,
+    /// nothing else needs to be looked at.
     touches: AtomicU32,
-    stopping: AtomicBool,
+    last_to_start: AtomicU32,
     all: CancellationToken,
     calls: Mutex<FxHashMap<u32, CancellationToken>>,
     /// Wakes the driver.
     changed: Notify,
     /// Wakes everybody else who waits.
     disturbed: Notify,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            touches: AtomicU32::new(0),
+            last_to_start: AtomicU32::new(u32::MAX),
+            all: CancellationToken::new(),
+            calls: Mutex::default(),
+            changed: Notify::new(),
+            disturbed: Notify::new(),
+        }
+    }
 }
 
 impl RunControl {
@@ -281,6 +293,7 @@ impl RunControl {
 
     /// Cancels the whole list.
     pub fn cancel(&self) {
+        self.mark();
         self.0.all.cancel();
         self.touch();
     }
@@ -288,6 +301,7 @@ impl RunControl {
     /// Cancels the call at `position`, whether it has begun or not.
     pub fn cancel_call(&self, position: usize) {
         let Ok(position) = u32::try_from(position) else { return };
+        self.mark();
         self.token(position).cancel();
         self.touch();
     }
@@ -325,12 +339,19 @@ impl RunControl {
         }
     }
 
-    fn is_touched(&self) -> bool {
+    pub(crate) fn is_touched(&self) -> bool {
         self.0.touches.load(Ordering::Acquire) > 0
     }
 
+    /// Makes everybody look, before what they will see changes: an answer that a change brings about
+    /// must not overtake it.
+    fn mark(&self) {
+        self.0.touches.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Tells everybody who waits that something has changed.
     fn touch(&self) {
-        self.0.touches.fetch_add(1, Ordering::Release);
+        self.mark();
         self.0.changed.notify_one();
         self.0.disturbed.notify_waiters();
     }
@@ -345,12 +366,13 @@ impl RunControl {
         self.0.calls.lock().remove(&position);
     }
 
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.is_touched() && self.0.stopping.load(Ordering::Acquire)
+    /// The position behind which nothing begins any more.
+    pub(crate) fn last_to_start(&self) -> u32 {
+        self.0.last_to_start.load(Ordering::Acquire)
     }
 
-    fn start_nothing_more(&self) {
-        if !self.0.stopping.swap(true, Ordering::AcqRel) {
+    fn start_nothing_after(&self, position: u32) {
+        if position < self.0.last_to_start.fetch_min(position, Ordering::AcqRel) {
             self.touch();
         }
     }
