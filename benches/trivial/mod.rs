@@ -1,0 +1,117 @@
+//! The same trivial work for everything that is measured: parse two numbers, add them, write the sum.
+//! Trivial on purpose, so that what is measured is the way there and back.
+
+#![allow(dead_code)] // each bench uses its part
+
+use std::collections::HashMap;
+
+use actix::prelude::*;
+use serde::Deserialize;
+use toolyard::{
+    Arguments, Attached, Engine, ExecuteCalls, ExecuteOptions, FunctionTool, Json, ToolCall, ToolSpec,
+};
+
+/// How many tools the calls are spread over.
+pub(crate) const TOOLS: usize = 8;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Numbers {
+    a: f64,
+    b: f64,
+}
+
+/// A call as it comes from a provider: id, name, arguments as text.
+pub(crate) type RawCall = (String, String, String);
+
+pub(crate) fn raw_calls(count: usize) -> Vec<RawCall> {
+    let call =
+        |i: usize| (format!("call_{i}"), format!("tool_{}", i % TOOLS), format!("{{\"a\":{i}.5,\"b\":2}}"));
+    (0..count).map(call).collect()
+}
+
+/// The work itself.
+pub(crate) fn add(arguments: &str) -> String {
+    let Numbers { a, b } = serde_json::from_str(arguments).expect("two numbers");
+    serde_json::to_string(&(a + b)).expect("a number")
+}
+
+/// A plain loop over a table of functions: the floor.
+pub(crate) fn plain_loop(tools: &HashMap<String, fn(&str) -> String>, calls: &[RawCall]) -> Vec<(String, String)> {
+    calls.iter().map(|(id, name, arguments)| (id.clone(), tools[name](arguments))).collect()
+}
+
+pub(crate) fn plain_tools() -> HashMap<String, fn(&str) -> String> {
+    (0..TOOLS).map(|i| (format!("tool_{i}"), add as fn(&str) -> String)).collect()
+}
+
+/// One actor for each tool, one `send` for each call.
+pub(crate) struct RawActor;
+
+impl Actor for RawActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(1 << 20); // the default would make sends lazy
+    }
+}
+
+#[derive(Message)]
+#[rtype(result = "String")]
+pub(crate) struct RawAdd(pub(crate) String);
+
+impl Handler<RawAdd> for RawActor {
+    type Result = String;
+
+    fn handle(&mut self, RawAdd(arguments): RawAdd, _: &mut Self::Context) -> String {
+        add(&arguments)
+    }
+}
+
+pub(crate) fn raw_actors() -> HashMap<String, Addr<RawActor>> {
+    (0..TOOLS).map(|i| (format!("tool_{i}"), RawActor.start())).collect()
+}
+
+pub(crate) async fn raw_actix(actors: &HashMap<String, Addr<RawActor>>, calls: &[RawCall]) -> Vec<(String, String)> {
+    let requests: Vec<_> = calls
+        .iter()
+        .map(|(id, name, arguments)| (id.clone(), actors[name].send(RawAdd(arguments.clone()))))
+        .collect();
+    let mut results = Vec::with_capacity(requests.len());
+    for (id, request) in requests {
+        results.push((id, request.await.expect("the actor lives")));
+    }
+    results
+}
+
+/// The engine on the current system, so that it is compared with actors of the same arbiter.
+pub(crate) fn engine() -> Attached {
+    let tool = |i: usize| {
+        let schema = serde_json::json!({
+            "type": "object",
+            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+            "required": ["a", "b"], "additionalProperties": false,
+        });
+        let spec = ToolSpec::new(format!("tool_{i}"))
+            .parallel_safe(true)
+            .input_schema(schema)
+            .checks_arguments(true);
+        FunctionTool::with_schema(spec, |Numbers { a, b }: Numbers| Json(a + b)).quick()
+    };
+    let tools = (0..TOOLS).map(tool);
+    Engine::builder().tools(tools).attach().expect("an engine")
+}
+
+pub(crate) fn engine_calls(calls: &[RawCall]) -> Vec<ToolCall> {
+    let call = |(id, name, arguments): &RawCall| {
+        ToolCall::new(name.clone(), Arguments::from_text(arguments.clone())).with_id(id.clone())
+    };
+    calls.iter().map(call).collect()
+}
+
+pub(crate) async fn through_engine(engine: &Attached, calls: &[RawCall]) -> usize {
+    let message = ExecuteCalls::new(engine_calls(calls), ExecuteOptions::new());
+    let report = engine.supervisor(None).send(message).await.expect("a supervisor").expect("a report");
+    assert!(report.all_ok());
+    report.results.len()
+}
