@@ -10,3 +10,4 @@ mod functions;
 mod layering;
 #[cfg(feature = "python")]
 mod python;
+mod venv;

@@ -92,8 +92,9 @@ step_readme() {
   done
 }
 
+# Packs every crate and builds it from its package alone. Without debug information, as dependencies are built above.
 step_package() {
-  cargo package --workspace --locked --allow-dirty
+  CARGO_PROFILE_DEV_DEBUG=false cargo package --workspace --locked --allow-dirty
 }
 
 # cargo_tool NAME VERSION [OPTION…]: builds cargo-NAME unless some version of it is there. Unoptimised, as that is the

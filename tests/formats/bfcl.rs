@@ -9,6 +9,7 @@ use toolyard::{
 };
 
 use super::rules;
+use crate::venv;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -35,15 +36,10 @@ fn every_tool_of_the_benchmark_has_a_form_that_each_provider_takes() {
 
 /// The documents, one per line.
 pub(crate) fn lines() -> Vec<u8> {
-    let venvs = std::env::var_os("TOOLYARD_TEST_VENVS")
-        .map_or_else(|| PathBuf::from(ROOT).join("target"), PathBuf::from);
-    let python = venvs.join("venv-bfcl/bin/python");
-    let made = Command::new(&python)
+    let made = Command::new(venv::python("bfcl"))
         .arg(PathBuf::from(ROOT).join("tests/data/make_bfcl.py"))
         .output()
-        .unwrap_or_else(|error| {
-            panic!("{}: {error}; `tests/run.sh` makes this environment", python.display())
-        });
+        .expect("python runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     made.stdout.trim_ascii().to_vec()
 }

@@ -5,18 +5,10 @@ use serde_json::Value;
 use toolyard::{Engine, PythonFile};
 
 use super::{call, config, run_all};
+use crate::venv;
 
 fn tools_file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/python/bfcl_tools.py")
-}
-
-/// The environment with bfcl-eval that `tests/run.sh` makes.
-fn python_with_bfcl() -> PathBuf {
-    let folder = std::env::var_os("TOOLYARD_TEST_VENVS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
-    let python = folder.join("venv-bfcl/bin/python");
-    assert!(python.exists(), "{} is missing: `tests/run.sh venvs` makes it", python.display());
-    python
 }
 
 /// Runs the turns of a task one after another on an engine and compares every result and the state at the end.
@@ -27,7 +19,7 @@ fn check(line: &str) {
     let task_file = folder.path().join("task.json");
     // As it came: some results follow the order of its keys.
     fs::write(&task_file, line).expect("a new file");
-    let mut config = config(|config| config.interpreter = python_with_bfcl());
+    let mut config = config(|config| config.interpreter = venv::python("bfcl"));
     config.env.push(("BFCL_TASK".into(), task_file.into()));
     let engine = Engine::builder().python(config).python_file(PythonFile::new(tools_file())).build().unwrap();
     assert_eq!(engine.python_report().problems, Vec::<String>::new(), "{id}");
@@ -48,7 +40,7 @@ fn check(line: &str) {
 
 #[test]
 fn stateful_tasks_of_a_public_benchmark_run_as_the_classes_themselves_do() {
-    let made = Command::new(python_with_bfcl()).arg(tools_file()).arg("1").output();
+    let made = Command::new(venv::python("bfcl")).arg(tools_file()).arg("1").output();
     let made = made.expect("python runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let lines = String::from_utf8(made.stdout).expect("text");

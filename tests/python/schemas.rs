@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use toolyard::Engine;
 
 use super::{Files, config, engine_of};
+use crate::venv;
 
 fn schema_of(engine: &Engine, name: &str) -> Value {
     let spec = engine.specs().into_iter().find(|spec| spec.name == name).expect("the tool is there");
@@ -179,19 +180,10 @@ def depth(tree: Tree):
     assert_eq!(super::output(&engine, "depth", tree), json!(3));
 }
 
-/// The environment with pydantic that `tests/run.sh` makes.
-fn python_with_pydantic() -> PathBuf {
-    let folder = std::env::var_os("TOOLYARD_TEST_VENVS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
-    let python = folder.join("venv-pydantic/bin/python");
-    assert!(python.exists(), "{} is missing: `tests/run.sh venvs` makes it", python.display());
-    python
-}
-
 #[test]
 fn schemas_and_conversions_agree_with_pydantic_on_300_generated_signatures() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let said = Command::new(python_with_pydantic())
+    let said = Command::new(venv::python("pydantic"))
         .arg(root.join("tests/python/schema_oracle.py"))
         .arg(root.join("actors/src/python/worker"))
         .args(["300", "7"])
@@ -222,7 +214,7 @@ def greet(person: Person):
     return person
 "#,
     )]);
-    let config = config(|config| config.interpreter = python_with_pydantic());
+    let config = config(|config| config.interpreter = venv::python("pydantic"));
     let engine = Engine::builder().python(config).python_file(files.file("tools.py")).build().unwrap();
     assert_eq!(engine.python_report().problems, Vec::<String>::new());
     let person = json!({"name": "n", "home": {"street": "s"}});
