@@ -30,7 +30,7 @@ def types(color: Color, points: typing.List[Point], day: datetime.date, price: d
 #[test]
 fn arguments_that_do_not_fit_run_nothing() {
     let (engine, _files) = engine_of(
-        r#"
+        r"
 import datetime
 ran = 0
 
@@ -40,7 +40,7 @@ def day(d: datetime.date, n: int = 1):
 
 def count():
     return ran
-"#,
+",
     );
     for arguments in [
         json!({"d": "2024-02-30"}),

@@ -86,7 +86,7 @@ async def most_at_once():
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                assert!(run_all(&engine, (0..5).map(|_| call("alone", json!({}))).collect()).all_ok())
+                assert!(run_all(&engine, (0..5).map(|_| call("alone", json!({}))).collect()).all_ok());
             });
         }
     });

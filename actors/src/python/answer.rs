@@ -114,9 +114,10 @@ impl Drop for Reply {
         if self.to.is_none() {
             return;
         }
-        let failure = match self.begun {
-            true => Failure::lost(format!("tool {:?}: what ran the call went away", self.tool)),
-            false => Failure::not_started(format!("tool {:?}: its worker went away", self.tool)),
+        let failure = if self.begun {
+            Failure::lost(format!("tool {:?}: what ran the call went away", self.tool))
+        } else {
+            Failure::not_started(format!("tool {:?}: its worker went away", self.tool))
         };
         self.answer(failure.into());
     }

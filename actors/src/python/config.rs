@@ -69,7 +69,8 @@ impl FromStr for PythonFile {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // A file may have colons in its name; then it ends where `.py` says.
         let end_of_name = text.rfind(".py:").map(|at| at + ".py".len()).or_else(|| {
-            let whole_is_a_file = text.ends_with(".py") || Path::new(text).exists();
+            let whole = Path::new(text);
+            let whole_is_a_file = whole.extension().is_some_and(|name| name == "py") || whole.exists();
             text.find(':').filter(|_| !whole_is_a_file)
         });
         let (path, rest) = end_of_name.map_or((text, ""), |at| (&text[..at], &text[at + 1..]));
@@ -103,6 +104,7 @@ impl NanPolicy {
 /// Says how the workers of Python files run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools)] // each is a setting of its own
 pub struct PythonConfig {
     /// The interpreter: a path, or a name on `PATH`. Default `python3`, which an activated virtual environment
     /// provides.

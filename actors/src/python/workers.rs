@@ -104,7 +104,7 @@ impl UnderWay {
         let Some(deadline) = deadline else { return pending().await };
         sleep_until(Instant::from_std(deadline)).await;
         if self.worker().calls.load(Ordering::Relaxed) < 2 {
-            pending().await
+            pending::<()>().await;
         }
     }
 

@@ -24,6 +24,7 @@ _AS_TEXT = (
     ipaddress.IPv4Network, ipaddress.IPv6Network,
 )
 MAX_DEPTH = 100
+_CONSTANTS = {True: "true", False: "false"}
 
 
 class Unwritable(Exception):
@@ -38,8 +39,11 @@ class Encoder:
 
     def encode(self, value):
         """JSON text, and notes on what was lost."""
-        if type(value) is str:
+        kind = type(value)
+        if kind is str:
             return json.encoder.encode_basestring(value), ()
+        if value is None or kind is bool or kind is int:
+            return _CONSTANTS.get(value, "null") if kind is not int else int.__repr__(value), ()
         notes = []
         fast = json.JSONEncoder(
             allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=lambda part: _plain_part(part, notes)
