@@ -3,13 +3,14 @@
 use std::{fmt, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use toolyard_actors::{CatalogChange, RestartPolicy, YardConfig};
-use toolyard_contract::IntoTool;
+use toolyard_actors::{AgentLimits, CatalogChange, RestartPolicy, RetryPolicy, ToolLimits, YardConfig};
+use toolyard_contract::{ActivationController, IntoTool};
 
 #[cfg(feature = "python")]
 use crate::python::PythonSetup;
 use crate::{
     Engine,
+    config::{Builtins, Config, ConfigError, Settings},
     system::{MakeRuntime, StartError, SystemThread},
 };
 
@@ -19,6 +20,7 @@ pub struct EngineBuilder {
     config: YardConfig,
     changes: Vec<CatalogChange>,
     runtime: Option<MakeRuntime>,
+    builtins: Builtins,
     #[cfg(feature = "python")]
     pub(crate) python: PythonSetup,
 }
@@ -44,6 +46,22 @@ impl EngineBuilder {
         self
     }
 
+    /// Takes the settings of a configuration, with the built-in tools that it asks for.
+    ///
+    /// What is set after it wins over it.
+    ///
+    /// # Errors
+    /// When it names a tool that is not built in, or the folder of the file tools cannot be opened.
+    pub fn config(mut self, config: &Config) -> Result<Self, ConfigError> {
+        config.apply(&mut self.config);
+        let (tools, registry) = config.builtins()?;
+        for (alias, name) in registry.aliases() {
+            self = self.alias(alias, name);
+        }
+        self.builtins = Builtins { root: config.tools.root.clone(), tools: tools.tools().to_vec() };
+        Ok(self.tools(tools))
+    }
+
     /// Sets how many calls may run at once. Default 16,384.
     #[must_use]
     pub fn max_in_flight(mut self, calls: usize) -> Self {
@@ -65,6 +83,28 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets what one agent may take, where it has no limits of its own. Default: no limit but the
+    /// engine's.
+    #[must_use]
+    pub fn limits_of_each_agent(mut self, limits: AgentLimits) -> Self {
+        self.config.limits.agent = limits;
+        self
+    }
+
+    /// Sets what the agent with this id may take.
+    #[must_use]
+    pub fn agent_limits(mut self, agent: impl Into<String>, limits: AgentLimits) -> Self {
+        self.config.limits.agents.insert(agent.into(), limits);
+        self
+    }
+
+    /// Sets limits of the tool with this name, over what the tool says itself.
+    #[must_use]
+    pub fn tool_limits(mut self, tool: impl Into<String>, limits: ToolLimits) -> Self {
+        self.config.limits.tools.insert(tool.into(), limits);
+        self
+    }
+
     /// Sets how long a call or a list waits to be admitted; then it is `not_started`, or not taken.
     /// Default 30 s.
     #[must_use]
@@ -78,6 +118,27 @@ impl EngineBuilder {
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.config.timeout = timeout.into();
+        self
+    }
+
+    /// Sets how long a whole list may take where it does not say. Default and `None`: no limit.
+    #[must_use]
+    pub fn deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
+        self.config.deadline = deadline.into();
+        self
+    }
+
+    /// Sets when a call of an idempotent tool is tried again. Default: never.
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.config.retry = policy;
+        self
+    }
+
+    /// Sets which tools are switched on; several engines may share one controller. Default: all.
+    #[must_use]
+    pub fn activation(mut self, activation: ActivationController) -> Self {
+        self.config.activation = activation;
         self
     }
 
@@ -138,8 +199,9 @@ impl EngineBuilder {
         let prepare = self.python.importer();
         #[cfg(not(feature = "python"))]
         let prepare = async |_: &toolyard_actors::Yard| ();
+        let settings = Settings { config: self.config.clone(), builtins: self.builtins };
         let (thread, yard, prepared) = SystemThread::start(runtime, self.config, self.changes, prepare)?;
-        Ok(Engine::new(thread, yard, prepared))
+        Ok(Engine::new(thread, yard, settings, prepared))
     }
 }
 

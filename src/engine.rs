@@ -11,9 +11,13 @@ use toolyard_actors::{
     CatalogChange, DroppedEvents, EngineError, EngineEvent, EventStream, ExecuteCalls, ExecuteOptions,
     PlanCalls, Preview, Report, RunControl, Yard,
 };
-use toolyard_contract::{BadCall, ToolCall, ToolSpec};
+use toolyard_contract::{ActivationController, BadCall, ToolCall, ToolSpec};
 
-use crate::{builder::EngineBuilder, system::SystemThread};
+use crate::{
+    builder::EngineBuilder,
+    config::{Settings, WrittenConfig},
+    system::SystemThread,
+};
 
 /// Runs lists of calls. Clones share one engine; any thread and any tokio runtime may use it.
 ///
@@ -38,6 +42,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     yard: Yard,
     thread: SystemThread,
+    settings: Settings,
     #[cfg_attr(not(feature = "python"), allow(dead_code))]
     prepared: Prepared,
 }
@@ -81,8 +86,8 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    pub(crate) fn new(thread: SystemThread, yard: Yard, prepared: Prepared) -> Self {
-        Self(Arc::new(Inner { yard, thread, prepared }))
+    pub(crate) fn new(thread: SystemThread, yard: Yard, settings: Settings, prepared: Prepared) -> Self {
+        Self(Arc::new(Inner { yard, thread, settings, prepared }))
     }
 
     #[cfg(feature = "python")]
@@ -144,6 +149,21 @@ impl Engine {
     /// The tools, in the order of registration.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.0.yard.catalog().entries().iter().map(|entry| entry.spec().clone()).collect()
+    }
+
+    /// The tools that are switched on, in the order of registration.
+    pub fn active_specs(&self) -> Vec<ToolSpec> {
+        self.activation().filter(self.specs())
+    }
+
+    /// Which tools are switched on; may be changed at any time.
+    pub fn activation(&self) -> &ActivationController {
+        self.0.yard.activation()
+    }
+
+    /// Writes the engine's settings down, for [`EngineBuilder::config`].
+    pub fn to_config(&self) -> WrittenConfig {
+        self.0.settings.write(&self.0.yard)
     }
 
     /// Changes the tools for the lists to come; all of it or nothing.

@@ -6,9 +6,11 @@
 mod attach;
 mod builder;
 pub mod builtin;
+pub mod config;
 mod engine;
 pub mod formats;
 mod inner_state;
+pub mod persist;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "tower")]
@@ -24,9 +26,9 @@ pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
 pub use toolyard_actors::{
-    CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, DroppedEvents, EngineError, EngineEvent,
-    EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, PlanCalls, Preview, Problem, Report,
-    RestartPolicy, RunControl, StateError, Stop, SupervisorActor, ToolRows,
+    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, DroppedEvents, EngineError,
+    EngineEvent, EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, PlanCalls, Preview, Problem,
+    Report, RestartPolicy, RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

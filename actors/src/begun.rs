@@ -18,27 +18,35 @@ pub(crate) struct Begun {
     pub(crate) run: Arc<Run>,
     pub(crate) entry: Arc<Entry>,
     pub(crate) position: u32,
+    /// 1 for the first try.
+    pub(crate) attempt: u32,
     pub(crate) started: Instant,
     pub(crate) deadline: Deadline,
     pub(crate) span: Span,
 }
 
 impl Begun {
-    pub(crate) fn new(run: &Arc<Run>, entry: &Arc<Entry>, position: u32, started: Instant) -> Self {
+    pub(crate) fn new(
+        run: &Arc<Run>,
+        entry: &Arc<Entry>,
+        (position, attempt): (u32, u32),
+        started: Instant,
+    ) -> Self {
         let timeout = entry.spec().timeout.or(run.timeout());
         let deadline = Deadline::earlier(started, timeout, run.deadline());
         if run.listens() {
             run.emit(EventKind::Started(run.info(position)));
         }
         let span = run.call_span(position, started);
-        Self { run: run.clone(), entry: entry.clone(), position, started, deadline, span }
+        Self { run: run.clone(), entry: entry.clone(), position, attempt, started, deadline, span }
     }
 
     /// What the tool gets.
     pub(crate) fn invocation(&self, arguments: String) -> Invocation {
         let deadline = self.deadline.at().map(Instant::into_std);
         let host: Arc<dyn CallHost> = self.run.clone();
-        let context = CallContext::new(self.run.id(), self.position as usize, deadline, host);
+        let mut context = CallContext::new(self.run.id(), self.position as usize, deadline, host);
+        context.attempt = self.attempt;
         Invocation { arguments, context }
     }
 

@@ -40,8 +40,13 @@ impl<T> Guarded<T> {
     }
 
     /// Drives the work to its end on the current thread.
-    pub(crate) fn block_on(self) -> Ended<T> {
-        futures::executor::block_on(self)
+    pub(crate) fn block_on(mut self) -> Ended<T> {
+        // A body that blocks mostly ends in the first poll. It is polled outside the executor,
+        // because one that enters an executor itself would panic inside another.
+        match self.poll_now() {
+            Poll::Ready(ended) => ended,
+            Poll::Pending => futures::executor::block_on(self),
+        }
     }
 
     /// Drops the work; a destructor that panics touches nobody else.

@@ -15,19 +15,21 @@ mod placement;
 pub mod python;
 mod reply;
 mod restart;
+mod retry;
 mod state;
 mod supervisor;
 mod tool;
 mod yard;
 
 pub use self::{
-    admission::Limits,
+    admission::{AgentLimits, Limits, ToolLimits},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
         Report, Stop,
     },
     observe::{CallInfo, DroppedEvents, EngineEvent, EventKind, EventStream},
     restart::{Health, RestartPolicy},
+    retry::RetryPolicy,
     supervisor::{
         SupervisorActor,
         catalog::{Catalog, CatalogError, Entry},

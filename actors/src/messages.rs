@@ -114,7 +114,7 @@ pub struct ExecuteOptions {
     /// How long one call may take from the start of its work, where its tool does not say. Default:
     /// the engine's.
     pub timeout: Option<Duration>,
-    /// How long the whole list may take. Default: no limit.
+    /// How long the whole list may take. Default: the engine's.
     pub deadline: Option<Duration>,
     /// Skips what has not begun once a call has ended other than `ok`. Default: false.
     pub stop_on_failure: bool,

@@ -33,7 +33,7 @@ where
 }
 
 /// How a call ended, before it is joined with its name and id.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
     pub(crate) output: Option<Output>,
@@ -92,6 +92,8 @@ pub(crate) type Answers = UnboundedSender<Filed>;
 pub(crate) struct ReadyCall {
     pub(crate) position: u32,
     pub(crate) arguments: String,
+    /// 1 for the first try.
+    pub(crate) attempt: u32,
 }
 
 /// Calls of one list to one tool, on their way to the tool's actor.
@@ -139,7 +141,7 @@ impl ReplySlot {
 
     pub(crate) fn file(mut self, finished: Finished) {
         self.filed = true;
-        self.run.answer(self.position, finished);
+        self.run.answer(self.entry.spec(), self.position, finished);
     }
 }
 
@@ -147,7 +149,8 @@ impl Drop for ReplySlot {
     fn drop(&mut self) {
         if !self.filed {
             let error = format!("tool {:?}: what ran the call went away", self.entry.spec().name);
-            self.run.answer(self.position, Finished::without_output(Outcome::Lost, error));
+            let lost = Finished::without_output(Outcome::Lost, error);
+            self.run.answer(self.entry.spec(), self.position, lost);
         }
     }
 }

@@ -148,16 +148,16 @@ impl StateActor {
         let _entered = runtime.as_ref().map(Handle::enter);
         let mut ended = Vec::with_capacity(group.calls.len());
         let mut now = Instant::now();
-        while let Some(ReadyCall { position, arguments }) = group.calls.next() {
+        while let Some(ReadyCall { position, arguments, attempt }) = group.calls.next() {
             if let Some(reason) = group.run.skip_reason(position, now) {
                 ended.push((position, group.skipped(reason)));
                 continue;
             }
-            let begun = Begun::new(&group.run, &group.entry, position, now);
+            let begun = Begun::new(&group.run, &group.entry, (position, attempt), now);
             match self.begin(key, &begun, arguments) {
                 Step::Ended(finished) => {
                     now = begun.started + finished.elapsed;
-                    group.run.stop_at_failure(position, &finished);
+                    group.run.stop_at_last_try(group.entry.spec(), position, &finished);
                     ended.push((position, finished));
                     continue;
                 }

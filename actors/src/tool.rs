@@ -57,12 +57,12 @@ impl Handler<Invoke> for ToolActor {
         let _entered = runtime.as_ref().map(Handle::enter);
         let mut ended = Vec::with_capacity(group.calls.len());
         let mut now = Instant::now();
-        while let Some(ReadyCall { position, arguments }) = group.calls.next() {
+        while let Some(ReadyCall { position, arguments, attempt }) = group.calls.next() {
             if let Some(reason) = group.run.skip_reason(position, now) {
                 ended.push((position, group.skipped(reason)));
                 continue;
             }
-            let begun = Begun::new(&group.run, &group.entry, position, now);
+            let begun = Begun::new(&group.run, &group.entry, (position, attempt), now);
             if group.entry.is_blocking() {
                 self.run_on_thread(begun, arguments, group.permits.split_one());
                 continue;
@@ -70,7 +70,7 @@ impl Handler<Invoke> for ToolActor {
             match poll_first(&begun, arguments) {
                 First::Ended(finished) => {
                     now = begun.started + finished.elapsed;
-                    group.run.stop_at_failure(position, &finished);
+                    group.run.stop_at_last_try(group.entry.spec(), position, &finished);
                     ended.push((position, finished));
                 }
                 First::Waits(work) => {

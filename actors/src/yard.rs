@@ -14,7 +14,7 @@ use actix::{Actor, Addr, Recipient};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::Tool;
+use toolyard_contract::{ActivationController, Tool};
 
 use crate::{
     RunControl,
@@ -23,6 +23,7 @@ use crate::{
     observe::{DroppedEvents, EngineEvent, EventStream, Observers},
     placement::Placement,
     restart::{Health, RestartPolicy},
+    retry::RetryPolicy,
     supervisor::{
         Shared, SupervisorActor,
         catalog::{Catalog, CatalogError, Published, spread},
@@ -43,6 +44,12 @@ pub struct YardConfig {
     /// How long a call may take where neither its tool nor its list says. Default 300 s; `None`: no
     /// limit.
     pub timeout: Option<Duration>,
+    /// How long a whole list may take where it does not say. Default: no limit.
+    pub deadline: Option<Duration>,
+    /// When a call that ended badly is tried again.
+    pub retry: RetryPolicy,
+    /// Which tools are switched on. Default: all.
+    pub activation: ActivationController,
     /// How often a dead actor is replaced.
     pub restarts: RestartPolicy,
     /// Drives tool futures that wait, so that they live where the host's connections live. Default:
@@ -57,6 +64,9 @@ impl Default for YardConfig {
             limits: Limits::default(),
             child_depth: 4,
             timeout: Some(Duration::from_mins(5)),
+            deadline: None,
+            retry: RetryPolicy::default(),
+            activation: ActivationController::default(),
             restarts: RestartPolicy::default(),
             tool_runtime: None,
         }
@@ -86,11 +96,12 @@ impl Yard {
         let arbiters: Vec<_> = placement.arbiters().cloned().collect();
         let shared = Arc::new(Shared {
             published: Published::default(),
-            admissions: (0..=config.child_depth)
-                .map(|_| Arc::new(Admission::new(config.limits.clone())))
-                .collect(),
+            admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
             observers: Arc::new(Observers::new()),
             timeout: config.timeout,
+            deadline: config.deadline,
+            retry: config.retry,
+            activation: config.activation,
             tool_runtime: config.tool_runtime,
             restarts: config.restarts,
             runs: AtomicU64::new(0),
@@ -157,6 +168,11 @@ impl Yard {
     /// The current catalogue.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.shared.published.current()
+    }
+
+    /// Which tools are switched on; may be changed at any time.
+    pub fn activation(&self) -> &ActivationController {
+        &self.shared.activation
     }
 
     /// Changes the catalogue for the lists to come.

@@ -4,4 +4,4 @@ pub mod calculator;
 pub mod file;
 mod registry;
 
-pub use registry::{AliasCycle, BuiltinRegistry, CustomTail, FailedTool, NameClash, Resolution};
+pub use registry::{BuiltinRegistry, NameClash};

@@ -1,6 +1,7 @@
 //! The `toolyard` program. Standard output carries only results; everything else goes to standard
 //! error.
 
+mod activation;
 mod call;
 mod interrupt;
 mod options;

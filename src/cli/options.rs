@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::activation::ActivationOptions;
+
 /// Runs the tool calls that language-model agents make.
 #[derive(Debug, Parser)]
 #[command(name = "toolyard", version, disable_help_subcommand = true)]
@@ -74,17 +76,22 @@ pub(crate) struct InputOptions {
 /// How the engine is set up.
 #[derive(Args, Debug)]
 pub(crate) struct EngineOptions {
+    /// The configuration; other options win over it [default: toolyard.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// The built-in tools to enable, by name or alias [default: those that need no service]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub(crate) tools: Option<Vec<String>>,
+    #[command(flatten)]
+    pub(crate) activation: ActivationOptions,
     /// Makes the functions of a Python file tools: those that match every GLOB and no !GLOB; or, with the name of a
     /// class first, the public methods of one instance
     #[cfg(feature = "python")]
     #[arg(long, value_name = "FILE[:GLOB,!GLOB]")]
     pub(crate) python: Vec<toolyard::PythonFile>,
-    /// The folder that file tools never lead out of
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) root: PathBuf,
+    /// The folder that file tools never lead out of [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
     /// How many calls may run at once; with --unordered, also how many documents
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_in_flight: Option<u32>,

@@ -1,14 +1,9 @@
 //! From options to a running engine.
 
-use std::{io::IsTerminal, sync::Arc};
+use std::{io::IsTerminal, path::Path, sync::Arc};
 
 use anyhow::{Context, bail};
-use toolyard::{
-    Engine, ExecuteOptions, StubTool,
-    builtin::{BuiltinRegistry, CustomTail, file::FileRoot},
-    formats::Document,
-    name,
-};
+use toolyard::{Engine, ExecuteOptions, StubTool, config::Config, formats::Document, name};
 use tracing_subscriber::EnvFilter;
 
 use crate::options::{EngineOptions, ListOptions};
@@ -25,31 +20,10 @@ pub(crate) fn logging(level: Option<&str>) {
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
 }
 
-/// Puts the engine together.
+/// Puts the engine together: the configuration, with what the options say over it.
 pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
-    let root = FileRoot::open(&options.root)
-        .with_context(|| format!("--root {:?} cannot be opened", options.root.display().to_string()))?;
-    let registry = BuiltinRegistry::shipped(&root);
-    let resolution = match &options.tools {
-        None => registry.resolve_all([]),
-        Some(names) => registry.resolve(names, [], CustomTail::Append),
-    };
-    if let Some(missing) = resolution.missing.first() {
-        let known: Vec<_> = registry.names().collect();
-        let nearest = name::nearest(missing, known.iter().copied());
-        let hint = if nearest.is_empty() { &known } else { &nearest }.join(", ");
-        bail!("--tools: no built-in tool is named {missing:?}; there is: {hint}");
-    }
-    if let Some(failed) = resolution.failed.first() {
-        bail!("--tools: {:?} cannot be made: {}", failed.name, failed.reason);
-    }
-    let mut builder = Engine::builder().tools(resolution.tools);
-    for (alias, target) in registry.aliases() {
-        builder = builder.alias(alias, target);
-    }
-    if let Some(calls) = options.max_in_flight {
-        builder = builder.max_in_flight(calls as usize);
-    }
+    #[cfg_attr(not(feature = "python"), allow(unused_mut))]
+    let mut builder = Engine::builder().config(&config(options)?)?;
     #[cfg(feature = "python")]
     for file in &options.python {
         builder = builder.python_file(file.clone());
@@ -61,6 +35,21 @@ pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
         eprintln!("toolyard: --python: {problem}");
     }
     Ok(engine)
+}
+
+fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+    let usual = Path::new("toolyard.toml");
+    let mut config = match &options.config {
+        Some(file) => Config::read(file)?,
+        None if usual.is_file() => Config::read(usual)?,
+        None => Config::default(),
+    };
+    config.tools.enable = options.tools.clone().or(config.tools.enable);
+    config.tools.root = options.root.clone().or(config.tools.root);
+    config.tools.rule.splice(..0, options.activation.rules.iter().cloned());
+    let max_in_flight = options.max_in_flight.map(|calls| calls as usize);
+    config.engine.max_in_flight = max_in_flight.or(config.engine.max_in_flight);
+    Ok(config)
 }
 
 /// A tool's panic is its call's result; the log has it too, the terminal need not.

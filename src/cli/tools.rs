@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
     let engine = setup::engine(&options.engine)?;
-    let specs = engine.specs();
+    let specs = engine.active_specs();
     let names = NameTable::new(specs.iter().map(|spec| spec.name.as_str()));
     let printer = Printer { form: OutputForm::Native, lines: false };
     match options.format {

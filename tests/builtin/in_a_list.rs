@@ -4,14 +4,14 @@ use std::{fs, process::Command};
 
 use serde_json::{Value, json};
 use toolyard::{
-    BatchKind, Engine, ExecuteOptions, Outcome,
+    BatchKind, CustomTail, Engine, ExecuteOptions, Outcome, ToolSet,
     builtin::{BuiltinRegistry, file::FileRoot},
     formats::read_document,
 };
 
 fn engine(root: &std::path::Path) -> Engine {
     let registry = BuiltinRegistry::shipped(&FileRoot::open(root).unwrap());
-    let tools = registry.resolve_all([]).tools;
+    let tools = ToolSet::resolve(None, &[], &registry, CustomTail::Omit).set;
     let with_tools = Engine::builder().tools(tools);
     let builder = registry.aliases().fold(with_tools, |builder, (alias, name)| builder.alias(alias, name));
     builder.build().unwrap()

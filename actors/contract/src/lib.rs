@@ -6,12 +6,16 @@
 
 pub mod absent;
 pub mod access;
+pub mod alias;
 pub mod arguments;
 pub mod call;
 pub mod canonical;
 pub mod context;
+pub mod control;
 pub mod decision;
 pub mod function;
+#[cfg(test)]
+mod inert;
 pub mod legacy;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
@@ -22,17 +26,26 @@ pub mod outcome;
 pub mod output;
 pub mod permission;
 pub mod plan;
+pub mod provider;
+pub mod rate;
+pub mod resolve;
 pub mod result;
 pub mod runner;
+pub mod set;
 pub mod spec;
 pub mod state;
 pub mod strict;
 pub mod tool;
 
 pub use access::{Access, AccessMode, ResourceAccess, ResourceKey};
+pub use alias::{AliasCycle, Aliases};
 pub use arguments::{ArgumentError, Arguments, InjectPolicy};
 pub use call::{BadCall, CallId, ToolCall};
 pub use context::{CallContext, CallHost, Invocation, RunId, SubmitError};
+pub use control::{
+    ActivationController, ActivationMode, ActivationRule, ActivationRules, NamesTool, PatternError,
+    ToolPattern,
+};
 pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
 pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;
@@ -40,8 +53,12 @@ pub use outcome::Outcome;
 pub use output::{Detail, Failure, Output, Reply, ToolReturn};
 pub use permission::{PermissionCheck, PermissionContext};
 pub use plan::{Batch, BatchKind, Plan, Step, plan};
+pub use provider::{Provided, ProviderError, ProviderOptions, ToolProvider};
+pub use rate::Rate;
+pub use resolve::{BuildError, CustomTail, Resolved, ToolSource};
 pub use result::ToolResult;
 pub use runner::Runner;
+pub use set::{Duplicate, DuplicatePolicy, SharedTool, ToolSet};
 pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
 pub use state::{
     Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,

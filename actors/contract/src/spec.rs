@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::Rate;
+
 /// What a tool says about itself. Built by chaining; every field has a default.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -39,6 +41,8 @@ pub struct ToolSpec {
     pub timeout: Option<Duration>,
     /// How many calls may run at once. Default: the engine's limit alone.
     pub max_in_flight: Option<usize>,
+    /// How often a call may begin. Default: no limit.
+    pub rate: Option<Rate>,
 }
 
 /// How a tool's body runs.
@@ -69,6 +73,7 @@ impl ToolSpec {
             idempotent: false,
             timeout: None,
             max_in_flight: None,
+            rate: None,
         }
     }
 
@@ -160,6 +165,13 @@ impl ToolSpec {
     #[must_use]
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.max_in_flight = Some(calls);
+        self
+    }
+
+    /// Sets how often a call may begin.
+    #[must_use]
+    pub fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
         self
     }
 

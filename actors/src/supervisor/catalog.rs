@@ -2,20 +2,23 @@
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use jsonschema::Validator;
 use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use toolyard_contract::{
-    ArgumentError, Execution, NameTable, Outcome, Output, RowKey, StateScope, Tool, ToolSpec, absent, name,
-    names, strict,
+    ActivationController, AliasCycle, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey,
+    StateScope, Tool, ToolSpec, absent, name, names, strict,
 };
 
 use crate::{
+    admission::ToolGates,
     messages::Crash,
     reply::{Finished, Group},
     restart::{Health, Home, Readiness},
@@ -29,7 +32,7 @@ pub struct Catalog {
     /// In the order of registration; replaced tools keep their place.
     entries: Vec<Arc<Entry>>,
     by_name: FxHashMap<Box<str>, u32>,
-    aliases: FxHashMap<Box<str>, Box<str>>,
+    aliases: Aliases,
     /// Made when it is first needed; every change takes it away.
     exposed: OnceLock<NameTable>,
 }
@@ -38,8 +41,10 @@ pub struct Catalog {
 pub struct Entry {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) route: Route,
-    /// How many of its calls may run at once, for each depth of nested lists.
-    limits: Vec<Arc<Semaphore>>,
+    /// Its own limits, once for each depth of nested lists.
+    gates: Vec<ToolGates>,
+    /// Whether the tool is switched on, and at which version of the controller that was asked.
+    active: AtomicU64,
     input: OnceLock<Result<Validator, String>>,
     output: OnceLock<Result<Validator, String>>,
 }
@@ -139,6 +144,9 @@ pub enum CatalogError {
         /// What is wrong with it.
         reason: String,
     },
+    /// An alias that leads back to itself.
+    #[error(transparent)]
+    AliasCycle(#[from] AliasCycle),
     /// A name that no tool has.
     #[error("no tool is named {name:?}")]
     Unknown {
@@ -148,13 +156,20 @@ pub enum CatalogError {
 }
 
 impl Entry {
-    pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, depths: usize) -> Self {
-        let limit = |calls: usize| Arc::new(Semaphore::new(calls.clamp(1, Semaphore::MAX_PERMITS)));
-        let limits = tool
-            .spec()
-            .max_in_flight
-            .map_or_else(Vec::new, |calls| (0..depths).map(|_| limit(calls)).collect());
-        Self { tool, route, limits, input: OnceLock::new(), output: OnceLock::new() }
+    pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, gates: Vec<ToolGates>) -> Self {
+        Self {
+            tool,
+            route,
+            gates,
+            active: AtomicU64::new(0),
+            input: OnceLock::new(),
+            output: OnceLock::new(),
+        }
+    }
+
+    /// The tool.
+    pub fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
     }
 
     /// What the tool says about itself.
@@ -177,9 +192,27 @@ impl Entry {
         Ok(())
     }
 
-    /// The gate of this tool's own limit, if it has one.
-    pub(crate) fn limit(&self, depth: usize) -> Option<&Arc<Semaphore>> {
-        self.limits.get(depth)
+    /// The gates of this tool, once for each depth of nested lists.
+    pub(crate) fn gates(&self) -> &[ToolGates] {
+        &self.gates
+    }
+
+    /// Tells whether the tool is switched on. Patterns are matched once for each change of the rules.
+    pub(crate) fn is_active(&self, activation: &ActivationController) -> bool {
+        // One more than the version, so that no version is the 0 of the beginning.
+        let version = activation.version().wrapping_add(1) << 1;
+        let known = self.active.load(Ordering::Relaxed);
+        if known & !1 == version {
+            return known & 1 == 1;
+        }
+        let active = activation.is_active(&self.spec().name);
+        self.active.store(version | u64::from(active), Ordering::Relaxed);
+        active
+    }
+
+    /// What to say of a call of a tool that is switched off.
+    pub(crate) fn inactive(&self) -> String {
+        format!("tool {:?}: it is switched off", self.spec().name)
     }
 
     pub(crate) fn is_blocking(&self) -> bool {
@@ -299,8 +332,8 @@ impl Catalog {
         }
         // The spelling of the registration is in the map too, so that this rarely folds case.
         let index = self.by_name.get(wanted).or_else(|| {
-            let key = name::key(wanted);
-            self.by_name.get(key.as_ref()).or_else(|| self.by_name.get(self.aliases.get(key.as_ref())?))
+            let is_tool = |name: &str| self.by_name.contains_key(name::key(name).as_ref());
+            self.by_name.get(name::key(self.aliases.follow(wanted, is_tool).ok()?).as_ref())
         })?;
         self.entries.get(*index as usize)
     }
@@ -318,18 +351,19 @@ impl Catalog {
 
     /// The aliases: name and what it stands for.
     pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.aliases.iter().map(|(alias, name)| (&**alias, &**name))
+        self.aliases.iter()
     }
 
-    /// Says why `wanted` is not there and what is.
-    pub(crate) fn unknown(&self, wanted: &str) -> String {
+    /// Says why `wanted` is not there and what is, as far as it may be shown.
+    pub(crate) fn unknown(&self, wanted: &str, shown: impl Fn(&Entry) -> bool) -> String {
         const MOST: usize = 10;
-        let names = || self.entries.iter().map(|entry| entry.spec().name.as_str());
+        let entries = || self.entries.iter().filter(|entry| shown(entry));
+        let names = || entries().map(|entry| entry.spec().name.as_str());
         let nearest = name::nearest(wanted, names());
         if !nearest.is_empty() {
             return format!("no tool is named {wanted:?}; the nearest names are: {}", nearest.join(", "));
         }
-        match self.entries.len() {
+        match entries().count() {
             0 => format!("no tool is named {wanted:?}; there are no tools"),
             many if many > MOST => format!(
                 "no tool is named {wanted:?}; there are {many}, among them: {}",
@@ -366,6 +400,8 @@ impl Catalog {
         let Some(&index) = self.by_name.get(name::key(&raw).as_ref()) else {
             return Err(CatalogError::Unknown { name: raw });
         };
+        self.by_name.remove(self.entries[index as usize].spec().name.as_str());
+        self.by_name.insert(name::key(&raw).into(), index);
         self.by_name.insert(raw.into(), index);
         self.entries[index as usize] = Arc::new(entry);
         self.exposed.take();
@@ -385,8 +421,10 @@ impl Catalog {
     }
 
     /// Lets `alias` stand for the tool `target`, unless a tool has that name.
-    pub(crate) fn add_alias(&mut self, alias: &str, target: &str) {
-        self.aliases.insert(name::key(alias).into(), name::key(target).into());
+    pub(crate) fn add_alias(&mut self, alias: &str, target: &str) -> Result<(), CatalogError> {
+        self.aliases.insert(alias, target);
+        self.aliases.follow(alias, |_| false)?;
+        Ok(())
     }
 }
 

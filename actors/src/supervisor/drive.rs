@@ -4,19 +4,20 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::{
-    sync::{OwnedSemaphorePermit, mpsc::UnboundedReceiver},
-    time::{Instant, sleep_until, timeout},
+    sync::mpsc::UnboundedReceiver,
+    time::{Instant, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
 use toolyard_contract::{Batch, Outcome, Step, ToolResult};
 
 use super::{
+    Shared,
+    again::Retries,
     catalog::Entry,
     gate::{Label, Runnable},
     run::Run,
 };
 use crate::{
-    admission::{Admission, Permits},
+    admission::{Admission, AgentPass, Permits, Refusal, turnstile::Permit},
     messages::Report,
     observe::EventKind,
     reply::{Filed, Finished, Group, ReadyCall},
@@ -34,8 +35,9 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Driver {
     pub(super) run: Arc<Run>,
     pub(super) filed: UnboundedReceiver<Filed>,
-    pub(super) admission: Arc<Admission>,
-    pub(super) shutdown: CancellationToken,
+    shared: Arc<Shared>,
+    admission: Arc<Admission>,
+    agent: Arc<AgentPass>,
     pub(super) batches: Vec<Batch>,
     pub(super) steps: Vec<Step>,
     /// Parallel to `steps`; taken when a step is handed to its tool.
@@ -48,10 +50,11 @@ pub(crate) struct Driver {
     /// How many of the first steps have ended.
     ended: usize,
     groups: Vec<Waiting>,
+    retries: Retries,
     admitting: FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>,
     /// When the list was told to stop: nothing begins any more.
     stopped: Option<Instant>,
-    _list_permit: OwnedSemaphorePermit,
+    _list_permit: Permit,
 }
 
 /// Calls to one tool that may start and wait for permits.
@@ -63,7 +66,7 @@ struct Waiting {
 /// What waiting brought a group.
 enum Admitted {
     Passed(Permits),
-    Late,
+    Refused(Refusal),
     /// Its tool's actor was being replaced.
     AskAgain,
 }
@@ -73,17 +76,20 @@ impl Driver {
         run: Arc<Run>,
         filed: UnboundedReceiver<Filed>,
         admission: Arc<Admission>,
-        shutdown: CancellationToken,
+        agent: AgentPass,
         plan: toolyard_contract::Plan,
         runnable: Vec<Runnable>,
-        list_permit: OwnedSemaphorePermit,
+        list_permit: Permit,
     ) -> Self {
         let items = run.labels().len();
+        let shared = run.shared().clone();
         Self {
+            retries: Retries::new(shared.retry),
             run,
             filed,
+            shared,
             admission,
-            shutdown,
+            agent: Arc::new(agent),
             batches: plan.batches,
             steps: plan.steps,
             runnable: runnable.into_iter().map(Some).collect(),
@@ -101,7 +107,7 @@ impl Driver {
     /// Runs what is left of the list.
     pub(crate) async fn drive(mut self) -> Report {
         while self.unanswered > 0 {
-            let run = self.run.clone();
+            let (run, shared) = (self.run.clone(), self.shared.clone());
             let wake_at = match self.stopped {
                 Some(stopped) => Some(stopped + GRACE),
                 None => run.deadline(),
@@ -117,8 +123,12 @@ impl Driver {
                 Some((group, admitted)) = self.admitting.next(), if !self.admitting.is_empty() => {
                     self.admitted(group, admitted);
                 }
+                Some((entry, call)) = self.retries.next(), if self.retries.any_pauses() => {
+                    self.groups.push(Waiting { entry, calls: VecDeque::from([call]) });
+                    self.send(self.groups.len() - 1);
+                }
                 () = run.control().changed() => self.obey(),
-                () = self.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
+                () = shared.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
                 () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => self.late(),
             }
             self.start();
@@ -155,7 +165,8 @@ impl Driver {
                 continue; // cancelled before its turn
             }
             let Ok(position) = u32::try_from(call) else { continue };
-            let call = ReadyCall { position, arguments };
+            self.retries.keep(&entry, position, &arguments);
+            let call = ReadyCall { position, arguments, attempt: 1 };
             // Lists mostly use few tools, so looking from the end beats a map.
             match self.groups[old..].iter_mut().rev().find(|group| Arc::ptr_eq(&group.entry, &entry)) {
                 Some(group) => group.calls.push_back(call),
@@ -170,8 +181,14 @@ impl Driver {
     /// Sends the calls of a group as long as permits are free, then queues for more.
     fn send(&mut self, index: usize) {
         let group = &mut self.groups[index];
-        let gates = self.admission.gates(group.entry.limit(self.run.depth()), group.entry.is_blocking());
-        let patience = self.admission.limits.admission_timeout;
+        // The rules may have changed since the list was judged.
+        if !group.entry.is_active(&self.shared.activation) {
+            let (calls, error) = (std::mem::take(&mut group.calls), group.entry.inactive());
+            self.refuse(calls, &Finished::without_output(Outcome::Inactive, error));
+            return;
+        }
+        let gates = &group.entry.gates()[self.run.depth()];
+        let way = self.admission.way(&self.agent, gates, group.entry.is_blocking());
         while !group.calls.is_empty() {
             let most = match group.entry.route.readiness(self.run.agent_id()) {
                 Readiness::Ready => CHUNK,
@@ -185,9 +202,10 @@ impl Driver {
                 }
                 Readiness::Broken(until) => return self.fail_fast(index, until),
             };
-            let Some(permits) = gates.try_pass(group.calls.len().min(most)) else {
+            let Some(permits) = way.try_pass(group.calls.len().min(most)) else {
+                let patience = self.admission.limits.admission_timeout;
                 self.admitting.push(Box::pin(async move {
-                    (index, timeout(patience, gates.pass()).await.map_or(Admitted::Late, Admitted::Passed))
+                    (index, way.pass(patience).await.map_or_else(Admitted::Refused, Admitted::Passed))
                 }));
                 return;
             };
@@ -208,26 +226,25 @@ impl Driver {
 
     /// Answers the calls of a group whose tool is broken.
     fn fail_fast(&mut self, index: usize, until: Instant) {
-        let pause = until.saturating_duration_since(Instant::now());
-        let reason = "its actor has died too often; try again later";
-        self.not_started(index, reason, pause);
+        let retry_after = until.saturating_duration_since(Instant::now());
+        self.not_started(index, "its actor has died too often; try again later", retry_after);
     }
 
     fn not_started(&mut self, index: usize, reason: &str, retry_after: Duration) {
         let group = &mut self.groups[index];
         let error = format!("tool {:?}: not started, because {reason}", group.entry.spec().name);
-        for call in std::mem::take(&mut group.calls) {
-            let mut finished = Finished::without_output(Outcome::NotStarted, error.clone());
-            finished.detail.get_or_insert_default().retry_after_ms =
-                Some(u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX));
-            self.settle(call.position, finished);
-        }
+        let calls = std::mem::take(&mut group.calls);
+        let mut finished = Finished::without_output(Outcome::NotStarted, error);
+        finished.detail.get_or_insert_default().retry_after_ms =
+            Some(u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX));
+        self.refuse(calls, &finished);
     }
 
     /// Goes on with a group that had to wait.
     fn admitted(&mut self, index: usize, admitted: Admitted) {
         match admitted {
             Admitted::AskAgain => self.send(index),
+            Admitted::Refused(refusal) => self.not_started(index, &refusal.reason(), refusal.retry_after),
             Admitted::Passed(permits) => {
                 let group = &mut self.groups[index];
                 // An actor may have died meanwhile; then the permit goes back.
@@ -240,22 +257,38 @@ impl Driver {
                 }
                 self.send(index);
             }
-            Admitted::Late => {
-                let patience = self.admission.limits.admission_timeout;
-                let reason =
-                    format!("too many calls were running for {} s; try again later", patience.as_secs_f64());
-                self.not_started(index, &reason, patience);
-            }
+        }
+    }
+
+    /// Answers calls that will not begin.
+    fn refuse(&mut self, calls: impl IntoIterator<Item = ReadyCall>, finished: &Finished) {
+        for call in calls {
+            self.settle_unbegun(call.position, finished.clone());
         }
     }
 
     fn take(&mut self, filed: Filed) {
         match filed {
-            Filed::One(position, finished) => self.settle(position, finished),
+            Filed::One(position, finished) => self.tried(position, finished),
             Filed::Many(many) => {
-                many.into_iter().for_each(|(position, finished)| self.settle(position, finished));
+                many.into_iter().for_each(|(position, finished)| self.tried(position, finished));
             }
         }
+    }
+
+    /// Takes the end of a try, which mostly is the answer of the call.
+    fn tried(&mut self, position: u32, finished: Finished) {
+        let goes_on = self.stopped.is_none() && position <= self.run.control().last_to_start();
+        if let Some(finished) = self.retries.ended(position, finished, goes_on) {
+            self.settle(position, finished);
+        }
+    }
+
+    /// Takes the answer of a call that will not begin; one that was tried before has its answer
+    /// from then.
+    fn settle_unbegun(&mut self, position: u32, finished: Finished) {
+        let finished = self.retries.give_up(position).unwrap_or(finished);
+        self.settle(position, finished);
     }
 
     /// Takes the answer of a call; the first one counts.
@@ -330,6 +363,7 @@ impl Driver {
         let is_kept = |step: &Step| u32::try_from(step.call).is_ok_and(|position| !is_meant(position));
         let cut = self.next + self.steps[self.next..].partition_point(is_kept);
         unbegun.extend(self.steps.drain(cut..).filter_map(|step| u32::try_from(step.call).ok()));
+        unbegun.extend(self.retries.pausing().filter(|position| is_meant(*position)));
         for position in unbegun {
             self.skip(position, reason);
         }
@@ -340,13 +374,15 @@ impl Driver {
             group.calls.retain(|call| call.position != position);
         }
         let tool = &self.run.labels()[position as usize].tool;
-        self.settle(position, Finished::without_output(Outcome::Skipped, format!("tool {tool:?}: {reason}")));
+        let skipped = Finished::without_output(Outcome::Skipped, format!("tool {tool:?}: {reason}"));
+        self.settle_unbegun(position, skipped);
     }
 
     /// Tells whether a call is still in this driver's hands.
     fn has_not_begun(&self, position: u32) -> bool {
         self.groups.iter().any(|group| group.calls.iter().any(|call| call.position == position))
             || self.steps[self.next..].iter().any(|step| step.call == position as usize)
+            || self.retries.pauses(position)
     }
 
     fn report(mut self) -> Report {

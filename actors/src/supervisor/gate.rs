@@ -6,8 +6,8 @@ use std::{
 };
 
 use toolyard_contract::{
-    Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan, ToolCall,
-    arguments::inject, plan,
+    ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
+    ToolCall, arguments::inject, plan,
 };
 
 use super::catalog::{Catalog, Entry};
@@ -17,6 +17,7 @@ use crate::{messages::ExecuteOptions, reply::Finished};
 pub(crate) struct Scope {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) guests: Option<Catalog>,
+    pub(crate) activation: ActivationController,
 }
 
 impl Scope {
@@ -84,8 +85,12 @@ fn judge(
     options: &ExecuteOptions,
 ) -> Result<(Runnable, ParallelDecision), Finished> {
     let Some(entry) = scope.get(name) else {
-        return Err(Finished::without_output(Outcome::UnknownTool, scope.catalog.unknown(name)));
+        let error = scope.catalog.unknown(name, |entry| entry.is_active(&scope.activation));
+        return Err(Finished::without_output(Outcome::UnknownTool, error));
     };
+    if !entry.is_active(&scope.activation) {
+        return Err(Finished::without_output(Outcome::Inactive, entry.inactive()));
+    }
     if let Some(row) = entry.route.row(options.agent.as_ref())
         && options.ancestry.held.iter().any(|(tool, held)| *tool == entry.spec().name && *held == row)
     {

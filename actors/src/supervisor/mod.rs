@@ -7,6 +7,7 @@
 //! Fails     never by a call's fault; a list whose supervisor dies is answered by EngineError::Stopped
 //! ```
 
+mod again;
 pub(crate) mod catalog;
 mod drive;
 pub(crate) mod gate;
@@ -22,9 +23,9 @@ use std::{
 
 use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, ResponseFuture};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, sync::mpsc, time::timeout};
+use tokio::{runtime::Handle, sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::{RunId, StatePart, StateScope, Tool};
+use toolyard_contract::{ActivationController, RunId, StatePart, StateScope, Tool, ToolSpec};
 use tracing::Instrument;
 
 use self::{
@@ -34,7 +35,7 @@ use self::{
     run::Run,
 };
 use crate::{
-    admission::Admission,
+    admission::{Admission, ToolGates, turnstile::Permit},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
         Report, Stop,
@@ -43,6 +44,7 @@ use crate::{
     placement::Placement,
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
+    retry::RetryPolicy,
     state::StateActor,
     tool::{Spawner, ToolActor},
 };
@@ -56,6 +58,10 @@ pub(crate) struct Shared {
     pub(crate) observers: Arc<Observers>,
     /// How long a call may take where neither tool nor list says. `None`: no limit.
     pub(crate) timeout: Option<Duration>,
+    /// How long a list may take where it does not say. `None`: no limit.
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) activation: ActivationController,
     /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
     pub(crate) tool_runtime: Option<Handle>,
     pub(crate) restarts: RestartPolicy,
@@ -90,13 +96,17 @@ impl Handler<ExecuteCalls> for SupervisorActor {
     type Result = ResponseFuture<Result<Report, EngineError>>;
 
     fn handle(&mut self, message: ExecuteCalls, _: &mut Self::Context) -> Self::Result {
-        match self.shared.admissions[0].lists.clone().try_acquire_owned() {
+        let admission = match self.shared.admission(message.options.ancestry.depth) {
+            Ok(admission) => admission,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        match admission.lists.try_take(1) {
             // The common case: the first calls are on their way before this handler returns.
-            Ok(permit) => match self.shared.begin(message, permit) {
+            Some(permit) => match self.shared.begin(message, permit) {
                 Ok(driver) => Box::pin(async move { Ok(driver.finish().await) }),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             },
-            Err(_) => {
+            None => {
                 let shared = self.shared.clone();
                 Box::pin(async move { Ok(shared.begin_later(message).await?.finish().await) })
             }
@@ -150,16 +160,13 @@ impl Handler<ChangeCatalog> for SupervisorActor {
 
 impl Shared {
     /// Gates, plans and starts a list.
-    fn begin(
-        self: &Arc<Self>,
-        message: ExecuteCalls,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<Driver, EngineError> {
+    fn begin(self: &Arc<Self>, message: ExecuteCalls, permit: Permit) -> Result<Driver, EngineError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(EngineError::Stopped);
         }
         let ExecuteCalls { calls, options, control } = message;
         let admission = self.admission(options.ancestry.depth)?.clone();
+        let agent = admission.agent(options.agent.as_ref());
         let most = u32::MAX as usize;
         if calls.len() > most {
             return Err(EngineError::ListTooLong { most, calls: calls.len() });
@@ -174,7 +181,7 @@ impl Shared {
             let planned = plan.steps.iter().filter_map(|step| u32::try_from(step.call).ok());
             planned.for_each(|position| run.emit(EventKind::Accepted(run.info(position))));
         }
-        let mut driver = Driver::new(run, filed, admission, self.shutdown.clone(), plan, runnable, permit);
+        let mut driver = Driver::new(run, filed, admission, agent, plan, runnable, permit);
         refused.into_iter().for_each(|(position, finished)| driver.settle(position, finished));
         driver.start();
         Ok(driver)
@@ -184,10 +191,9 @@ impl Shared {
     pub(crate) async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Driver, EngineError> {
         let admission = self.admission(message.options.ancestry.depth)?;
         let limits = &admission.limits;
-        let waiting = admission.lists.clone().acquire_owned();
-        match timeout(limits.admission_timeout, waiting).await {
-            Ok(Ok(permit)) => self.begin(message, permit),
-            Ok(Err(_)) => Err(EngineError::Stopped),
+        let turn = admission.turn(message.options.agent.as_ref());
+        match timeout(limits.admission_timeout, admission.lists.take(&turn)).await {
+            Ok(permit) => self.begin(message, permit),
             Err(_) => Err(EngineError::Overloaded {
                 lists: limits.max_lists,
                 retry_after: limits.admission_timeout,
@@ -203,31 +209,26 @@ impl Shared {
     /// and waits for its answers.
     pub(crate) async fn drain(&self, patience: Duration) {
         self.closed.store(true, Ordering::Release);
-        let admission = &self.admissions[0];
-        let all = u32::try_from(admission.limits.max_lists.max(1)).unwrap_or(u32::MAX);
-        let lists = || admission.lists.acquire_many(all);
-        if timeout(patience, lists()).await.is_err() {
+        let no_lists = || self.admissions[0].lists.idle();
+        if timeout(patience, no_lists()).await.is_err() {
             self.shutdown.cancel();
             // Every list answers within its grace; the bound is for a starved arbiter.
-            let _ = timeout(Duration::from_secs(10), lists()).await;
+            let _ = timeout(Duration::from_secs(10), no_lists()).await;
         }
     }
 
     /// The tools that a list sees. Those that it brought along live on this arbiter.
     fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
-        let catalog = self.published.current();
+        let (catalog, activation) = (self.published.current(), self.activation.clone());
         if options.guests.is_empty() {
-            return Ok(Scope { catalog, guests: None });
+            return Ok(Scope { catalog, guests: None, activation });
         }
-        let (mut guests, here, depths) = (Catalog::default(), Arbiter::current(), self.admissions.len());
+        let (mut guests, here) = (Catalog::default(), Arbiter::current());
         for tool in &options.guests {
-            guests.add(Entry::new(
-                tool.clone(),
-                self.route(&**tool, &here, std::slice::from_ref(&here)),
-                depths,
-            ))?;
+            let route = self.route(&**tool, &here, std::slice::from_ref(&here));
+            guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
         }
-        Ok(Scope { catalog, guests: Some(guests) })
+        Ok(Scope { catalog, guests: Some(guests), activation })
     }
 
     /// Makes all changes, or none.
@@ -235,10 +236,13 @@ impl Shared {
         let mut next = Catalog::clone(&self.published.current());
         for change in changes {
             match change {
-                CatalogChange::Add(tool) => next.add(self.entry(&tool)?)?,
-                CatalogChange::Replace(tool) => next.replace(self.entry(&tool)?)?,
+                CatalogChange::Add(tool) => next.add(self.entry(&tool, None)?)?,
+                CatalogChange::Replace(tool) => {
+                    let old = next.get(&tool.spec().name).cloned();
+                    next.replace(self.entry(&tool, old.as_deref())?)?;
+                }
                 CatalogChange::Remove(name) => next.remove(&name)?,
-                CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name),
+                CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name)?,
             }
         }
         self.published.publish(next);
@@ -246,13 +250,19 @@ impl Shared {
     }
 
     /// Gives a tool actors of its own, after a look at its schemas.
-    fn entry(&self, tool: &Arc<dyn Tool>) -> Result<Entry, CatalogError> {
+    fn entry(&self, tool: &Arc<dyn Tool>, replaced: Option<&Entry>) -> Result<Entry, CatalogError> {
         let mut placement = self.placement.lock();
         let all: Vec<_> = placement.arbiters().cloned().collect();
-        let entry =
-            Entry::new(tool.clone(), self.route(&**tool, &placement.least(), &all), self.admissions.len());
+        let gates = self.gates(tool.spec(), replaced);
+        let entry = Entry::new(tool.clone(), self.route(&**tool, &placement.least(), &all), gates);
         entry.check_schemas()?;
         Ok(entry)
+    }
+
+    /// The gates of a tool for each depth of nested lists.
+    fn gates(&self, spec: &ToolSpec, replaced: Option<&Entry>) -> Vec<ToolGates> {
+        let limits = &self.admissions[0].limits;
+        ToolGates::for_depths(limits, spec, self.admissions.len(), replaced.map_or(&[], Entry::gates))
     }
 
     /// Starts the actors of a tool: one at `place`, or with a row for each agent one on each arbiter.

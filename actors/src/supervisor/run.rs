@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{
-    CallHost, CallId, RowKey, RunId, Runner, SubmitError, ToolCall, ToolResult, result::micros,
+    CallHost, CallId, RowKey, RunId, Runner, SubmitError, ToolCall, ToolResult, ToolSpec, result::micros,
 };
 use tracing::Span;
 
@@ -69,7 +69,7 @@ impl Run {
             agent,
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
-            deadline: options.deadline.and_then(|deadline| began.checked_add(deadline)),
+            deadline: options.deadline.or(shared.deadline).and_then(|deadline| began.checked_add(deadline)),
             patience: shared.admissions[0].limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
@@ -84,6 +84,10 @@ impl Run {
 
     pub(crate) fn id(&self) -> RunId {
         self.id
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     pub(crate) fn depth(&self) -> usize {
@@ -128,8 +132,8 @@ impl Run {
     }
 
     /// Files the answer of a call that ran on its own.
-    pub(crate) fn answer(&self, position: u32, finished: Finished) {
-        self.stop_at_failure(position, &finished);
+    pub(crate) fn answer(&self, spec: &ToolSpec, position: u32, finished: Finished) {
+        self.stop_at_last_try(spec, position, &finished);
         // The driver outlives its calls unless the engine is torn down; then nobody waits.
         let _ = self.answers.send(Filed::One(position, finished));
     }
@@ -140,6 +144,13 @@ impl Run {
             return;
         }
         let _ = self.answers.send(Filed::Many(answers));
+    }
+
+    /// Stops at a failure, unless the call may be tried again: then the list's driver sees to it.
+    pub(crate) fn stop_at_last_try(&self, spec: &ToolSpec, position: u32, finished: &Finished) {
+        if !self.shared.retry.wants(spec, finished) {
+            self.stop_at_failure(position, finished);
+        }
     }
 
     /// Lets nothing behind a call begin when it has ended badly and the caller asked for that.

@@ -161,7 +161,8 @@ impl<'a> Owner<'a> {
     }
 
     fn find(catalog: &'a Catalog, tool: &str) -> Result<Self, StateError> {
-        let entry = catalog.get(tool).ok_or_else(|| StateError::UnknownTool(catalog.unknown(tool)))?;
+        let unknown = || StateError::UnknownTool(catalog.unknown(tool, |_| true));
+        let entry = catalog.get(tool).ok_or_else(unknown)?;
         Self::new(entry).ok_or_else(|| StateError::NoState { tool: entry.spec().name.clone() })
     }
 

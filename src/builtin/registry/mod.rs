@@ -1,18 +1,16 @@
-mod resolution;
+//! The tools that can be had by name.
+
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use toolyard_contract::{Tool, name};
+use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolSource, name};
 
 use super::{
     calculator::CalculatorTool,
     file::{FileReadTool, FileRoot, FileWriteTool},
 };
-
-use resolution::CustomTools;
-pub use resolution::{CustomTail, FailedTool, Resolution};
 
 type Made = Result<Arc<dyn Tool>, String>;
 type Constructor = Box<dyn Fn() -> Made + Send + Sync>;
@@ -23,30 +21,24 @@ type Constructor = Box<dyn Fn() -> Made + Send + Sync>;
 ///
 /// ```
 /// # let folder = std::env::temp_dir();
-/// use toolyard::builtin::{BuiltinRegistry, CustomTail, file::FileRoot};
+/// use toolyard::{CustomTail, ToolSet, builtin::{BuiltinRegistry, file::FileRoot}};
 ///
 /// let registry = BuiltinRegistry::shipped(&FileRoot::open(folder)?);
-/// let resolution = registry.resolve(["calc", "no_such_tool"], [], CustomTail::Append);
-/// assert_eq!(resolution.tools[0].spec().name, "calculator");
-/// assert_eq!(resolution.missing, ["no_such_tool"]);
+/// let resolved = ToolSet::resolve(Some(&["calc", "no_such_tool"]), &[], &registry, CustomTail::Append);
+/// assert_eq!(resolved.set.names().collect::<Vec<_>>(), ["calculator"]);
+/// assert_eq!(resolved.missing, ["no_such_tool"]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Default)]
 pub struct BuiltinRegistry {
     /// In the order of registration.
     entries: Vec<Entry>,
-    /// In the order of registration.
-    aliases: Vec<Alias>,
+    aliases: Aliases,
 }
 
 struct Entry {
     name: String,
     make: Constructor,
-}
-
-struct Alias {
-    name: String,
-    target: String,
 }
 
 impl BuiltinRegistry {
@@ -102,16 +94,12 @@ impl BuiltinRegistry {
     ///
     /// The name of a tool is never an alias, so an alias of that name has no effect.
     pub fn register_alias(&mut self, alias: impl Into<String>, target: impl Into<String>) {
-        let alias = Alias { name: alias.into(), target: target.into() };
-        match self.aliases.iter_mut().find(|known| name::key(&known.name) == name::key(&alias.name)) {
-            Some(known) => *known = alias,
-            None => self.aliases.push(alias),
-        }
+        self.aliases.insert(alias, target);
     }
 
     /// The aliases and what each stands for, in the order of registration.
     pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.aliases.iter().map(|alias| (alias.name.as_str(), alias.target.as_str()))
+        self.aliases.iter()
     }
 
     /// The names of the tools, in the order of registration, without aliases.
@@ -129,65 +117,28 @@ impl BuiltinRegistry {
     /// # Errors
     ///
     /// When aliases lead back to one another.
-    pub fn canonical_name<'n>(&'n self, name: &'n str) -> Result<&'n str, AliasCycle> {
-        let mut current = name;
-        for _ in 0..=self.aliases.len() {
-            if let Some(entry) = self.entry(current) {
-                return Ok(&entry.name);
-            }
-            match self.aliases.iter().find(|alias| name::key(&alias.name) == name::key(current)) {
-                Some(alias) => current = &alias.target,
-                None => return Ok(current),
-            }
-        }
-        Err(AliasCycle { name: name.to_owned() })
-    }
-
-    /// Makes the tools that `names` asks for, in that order and each once, and says which cannot be had.
-    ///
-    /// A custom tool wins over a shipped one and over an alias of its name; of two with one name the later wins, in
-    /// the place of the earlier.
-    pub fn resolve<N: AsRef<str>>(
-        &self,
-        names: impl IntoIterator<Item = N>,
-        custom: impl IntoIterator<Item = Arc<dyn Tool>>,
-        tail: CustomTail,
-    ) -> Resolution {
-        let custom = CustomTools::new(custom);
-        let mut resolution = Resolution::default();
-        let mut taken = HashSet::new();
-        for wanted in names {
-            let wanted = wanted.as_ref();
-            let name = if custom.get(wanted).is_some() { Ok(wanted) } else { self.canonical_name(wanted) };
-            let made = match name {
-                Ok(name) if !taken.insert(name::key(name).into_owned()) => continue,
-                Ok(name) => custom.get(name).cloned().map(Ok).or_else(|| self.make(name)),
-                Err(cycle) => Some(Err(cycle.to_string())),
-            };
-            match made {
-                Some(Ok(tool)) => resolution.tools.push(tool),
-                Some(Err(reason)) => resolution.failed.push(FailedTool { name: wanted.to_owned(), reason }),
-                None => resolution.missing.push(wanted.to_owned()),
-            }
-        }
-        if tail == CustomTail::Append {
-            let unnamed = |tool: &Arc<dyn Tool>| taken.insert(name::key(&tool.spec().name).into_owned());
-            resolution.tools.extend(custom.tools.into_iter().filter(unnamed));
-        }
-        resolution
-    }
-
-    /// Makes every tool of the registry, and appends the custom ones.
-    pub fn resolve_all(&self, custom: impl IntoIterator<Item = Arc<dyn Tool>>) -> Resolution {
-        self.resolve(self.names(), custom, CustomTail::Append)
-    }
-
-    fn make(&self, name: &str) -> Option<Made> {
-        self.entry(name).map(|entry| (entry.make)())
+    pub fn canonical_name<'a>(&'a self, name: &'a str) -> Result<&'a str, AliasCycle> {
+        let found = self.aliases.follow(name, |name| self.entry(name).is_some())?;
+        Ok(self.entry(found).map_or(found, |entry| &entry.name))
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| name::key(&entry.name) == name::key(name))
+    }
+}
+
+impl ToolSource for BuiltinRegistry {
+    fn canonical_names(&self) -> Vec<&str> {
+        self.names().collect()
+    }
+
+    fn canonical_name<'a>(&'a self, name: &'a str) -> Result<&'a str, AliasCycle> {
+        self.canonical_name(name)
+    }
+
+    fn build(&self, canonical: &str) -> Result<SharedTool, BuildError> {
+        let entry = self.entry(canonical).ok_or(BuildError::Unknown)?;
+        (entry.make)().map_err(BuildError::Failed)
     }
 }
 
@@ -210,12 +161,4 @@ pub struct NameClash {
     pub name: String,
     /// The name that is there.
     pub registered: String,
-}
-
-/// Aliases that lead back to one another.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("alias {name:?} leads back to itself: let one of its aliases name a tool")]
-pub struct AliasCycle {
-    /// The name that was asked for.
-    pub name: String,
 }

@@ -1,4 +1,4 @@
-use toolyard_contract::{Invocation, ToolFuture, ToolSpec};
+use toolyard_contract::{CustomTail, Invocation, Resolved, ToolFuture, ToolSet, ToolSpec};
 
 use super::*;
 
@@ -33,9 +33,9 @@ fn registry() -> BuiltinRegistry {
     registry
 }
 
-fn shown(resolution: &Resolution) -> Vec<String> {
-    let show = |tool: &Arc<dyn Tool>| format!("{} {}", tool.spec().name, tool.spec().description_text());
-    resolution.tools.iter().map(show).collect()
+fn shown(resolved: &Resolved) -> Vec<String> {
+    let show = |tool: &SharedTool| format!("{} {}", tool.spec().name, tool.spec().description_text());
+    resolved.set.tools().iter().map(show).collect()
 }
 
 #[test]
@@ -44,7 +44,8 @@ fn names_are_listed_in_the_order_of_registration_without_aliases() {
     registry.register("add", || Ok(tool("add", "newer"))).unwrap();
     assert_eq!(registry.names().collect::<Vec<_>>(), ["add", "Read", "web", "broken"]);
     assert_eq!(registry.aliases().next(), Some(("plus", "add")));
-    assert_eq!(shown(&registry.resolve(["add"], [], CustomTail::Omit)), ["add newer"]);
+    let resolved = ToolSet::resolve(Some(&["add"]), &[], &registry, CustomTail::Omit);
+    assert_eq!(shown(&resolved), ["add newer"]);
 }
 
 #[test]
@@ -72,32 +73,25 @@ fn the_name_of_a_tool_is_never_an_alias() {
 }
 
 #[test]
-fn each_name_is_resolved_once_and_what_cannot_be_had_is_reported() {
-    let names = ["web", "sum", "ADD", "nobody", "broken", "ping", "later", "nobody"];
-    let resolution = registry().resolve(names, [], CustomTail::Append);
-    assert_eq!(shown(&resolution), ["web shipped", "add shipped"]);
-    assert_eq!(resolution.missing, ["nobody", "later"]);
-    let failed: Vec<_> = resolution.failed.iter().map(|f| (f.name.as_str(), f.reason.as_str())).collect();
-    assert_eq!(failed[0], ("broken", "no interpreter"));
-    assert_eq!(failed[1].0, "ping");
-    assert!(failed[1].1.contains("leads back to itself"));
+fn what_the_registry_cannot_give_is_reported_and_the_rest_is_resolved() {
+    let names = ["web", "sum", "ADD", "nobody", "broken", "ping", "later"];
+    let resolved = ToolSet::resolve(Some(&names), &[], &registry(), CustomTail::Append);
+    assert_eq!(shown(&resolved), ["web shipped", "add shipped"]);
+    assert_eq!(resolved.missing, ["nobody", "later"]);
+    assert_eq!(resolved.failed[0], ("broken".to_owned(), BuildError::Failed("no interpreter".to_owned())));
+    assert_eq!(resolved.failed[1].0, "ping");
 }
 
 #[test]
 fn a_custom_tool_wins_over_a_shipped_one_and_over_an_alias() {
-    let custom =
-        || [tool("Plus", "custom"), tool("web", "first"), tool("extra", "custom"), tool("WEB", "second")];
-    let resolution = registry().resolve(["plus", "web", "sum"], custom(), CustomTail::Omit);
-    assert_eq!(shown(&resolution), ["Plus custom", "WEB second", "add shipped"]);
-    let resolution = registry().resolve(["web"], custom(), CustomTail::Append);
-    assert_eq!(shown(&resolution), ["WEB second", "Plus custom", "extra custom"]);
+    let custom = [tool("Plus", "custom"), tool("web", "custom")];
+    let resolved = ToolSet::resolve(Some(&["plus", "web", "sum"]), &custom, &registry(), CustomTail::Omit);
+    assert_eq!(shown(&resolved), ["Plus custom", "web custom", "add shipped"]);
 }
 
 #[test]
-fn an_empty_list_of_names_narrows_to_nothing_and_no_list_to_everything() {
-    let none: [&str; 0] = [];
-    assert!(registry().resolve(none, [], CustomTail::Append).tools.is_empty());
-    let all = registry().resolve_all([tool("extra", "custom")]);
+fn without_names_every_tool_of_the_registry_is_made() {
+    let all = ToolSet::resolve(None, &[tool("extra", "custom")], &registry(), CustomTail::Append);
     assert_eq!(shown(&all), ["add shipped", "Read shipped", "web shipped", "extra custom"]);
     assert_eq!(all.failed.len(), 1);
 }

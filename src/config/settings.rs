@@ -1,0 +1,54 @@
+//! From a running engine back to its configuration.
+
+use std::{path::PathBuf, sync::Arc};
+
+use toolyard_actors::{Yard, YardConfig};
+use toolyard_contract::SharedTool;
+
+use super::Config;
+
+/// What an engine remembers of how it was set up.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) config: YardConfig,
+    pub(crate) builtins: Builtins,
+}
+
+/// The built-in tools that a configuration asked for.
+#[derive(Default)]
+pub(crate) struct Builtins {
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) tools: Vec<SharedTool>,
+}
+
+impl std::fmt::Debug for Builtins {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.tools.iter().map(|tool| &tool.spec().name).collect();
+        f.debug_struct("Builtins").field("root", &self.root).field("tools", &names).finish()
+    }
+}
+
+/// The configuration of a running engine.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct WrittenConfig {
+    /// What the configuration can say.
+    pub config: Config,
+    /// The names of tools that it cannot: whoever builds the engine again must add them.
+    pub left_out: Vec<String>,
+}
+
+impl Settings {
+    pub(crate) fn write(&self, yard: &Yard) -> WrittenConfig {
+        let is_builtin = |tool: &SharedTool| self.builtins.tools.iter().any(|own| Arc::ptr_eq(own, tool));
+        let (mut enable, mut left_out) = (Vec::new(), Vec::new());
+        for entry in yard.catalog().entries() {
+            let names = if is_builtin(entry.tool()) { &mut enable } else { &mut left_out };
+            names.push(entry.spec().name.clone());
+        }
+        let mut config = Config::of(&self.config, yard.activation().to_rules());
+        config.tools.enable = Some(enable);
+        config.tools.root.clone_from(&self.builtins.root);
+        WrittenConfig { config, left_out }
+    }
+}

@@ -1,0 +1,174 @@
+use std::time::Duration;
+
+use toolyard_contract::{ActivationMode, ActivationRule};
+
+use super::*;
+use crate::Engine;
+
+const EVERY_KEY: &str = r#"
+[engine]
+timeout_s = 1.5
+deadline_s = 60
+max_in_flight = 10
+max_blocking = 2
+max_lists = 3
+admission_timeout_s = 4
+arbiters = 1
+
+[engine.retry]
+attempts = 3
+first_delay_s = 0.25
+max_delay_s = 5
+
+[engine.agent]
+max_in_flight = 4
+weight = 1
+
+[engine.agent.rate]
+calls = 10
+per_s = 2
+
+[engine.agents.planner]
+weight = 4
+
+[tools]
+enable = ["calc", "file_read"]
+root = "."
+default = "deactivate"
+
+[tools.limits.calculator]
+max_in_flight = 1
+rate = { calls = 1, per_s = 0.5 }
+
+[[tools.rule]]
+mode = "activate"
+pattern = "calc*"
+"#;
+
+fn error(text: &str) -> String {
+    Config::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn every_key_reaches_the_engine() {
+    let config = Config::parse(EVERY_KEY).unwrap();
+    let mut yard = YardConfig::default();
+    config.apply(&mut yard);
+    assert_eq!(
+        (yard.timeout, yard.deadline),
+        (Some(Duration::from_millis(1_500)), Some(Duration::from_mins(1)))
+    );
+    assert_eq!((yard.limits.max_in_flight, yard.limits.max_blocking, yard.limits.max_lists), (10, 2, 3));
+    assert_eq!((yard.limits.admission_timeout, yard.arbiters), (Duration::from_secs(4), 1));
+    assert_eq!((yard.retry.attempts, yard.retry.first_delay), (3, Duration::from_millis(250)));
+    assert_eq!(yard.retry.max_delay, Duration::from_secs(5));
+    assert_eq!(yard.limits.agent.max_in_flight, Some(4));
+    assert_eq!(yard.limits.agent.rate.unwrap().to_string(), "10 calls in 2 s");
+    assert_eq!(yard.limits.agents["planner"].weight.get(), 4);
+    let calculator = &yard.limits.tools["calculator"];
+    assert_eq!(
+        (calculator.max_in_flight, calculator.rate.unwrap().per),
+        (Some(1), Duration::from_millis(500))
+    );
+    assert!(yard.activation.is_active("calculator") && !yard.activation.is_active("file_read"));
+}
+
+#[test]
+fn a_limit_of_zero_seconds_is_no_limit() {
+    let mut yard = YardConfig::default();
+    Config::parse("[engine]\ntimeout_s = 0\ndeadline_s = 0").unwrap().apply(&mut yard);
+    assert_eq!((yard.timeout, yard.deadline), (None, None));
+}
+
+#[test]
+fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
+    let cases = [
+        (
+            "[engine]\nmax_in_fligth = 1",
+            "line 2, column 1: unknown key \"max_in_fligth\"; the nearest known one is \"max_in_flight\"",
+        ),
+        ("[enigne]", "line 1, column 2: unknown key \"enigne\"; the nearest known one is \"engine\""),
+        (
+            "[engine.agents.a]\nwieght = 1",
+            "line 2, column 1: unknown key \"wieght\"; the nearest known one is \"weight\"",
+        ),
+        (
+            "[[tools.rule]]\nmode = \"activate\"\npatern = \"*\"",
+            "line 3, column 1: unknown key \"patern\"; the nearest known one is \"pattern\"",
+        ),
+        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(error(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_an_error_with_its_place() {
+    for (text, place, reason) in [
+        ("[engine]\nmax_in_flight = \"x\"", "line 2, column 17: ", "expected usize"),
+        ("[engine]\ntimeout_s = -1", "line 2, column 13: ", "-1 is not a number of seconds from 0 on"),
+        ("[engine]\nmax_in_flight = ", "line 2, column ", ""),
+        ("[[tools.rule]]\nmode = \"maybe\"\npattern = \"*\"", "line 2, column 8: ", "maybe"),
+        ("[[tools.rule]]\nmode = \"activate\"\npattern = \"[\"", "line 3, column 11: ", "cannot be read"),
+        ("[engine.agent]\nrate = { calls = 0, per_s = 1 }", "line 2, column 8: ", "at least one call"),
+    ] {
+        let error = error(text);
+        assert!(error.starts_with(place) && error.contains(reason), "{text}: {error}");
+        assert!(!error.contains('\n'), "one line: {error}");
+    }
+}
+
+#[test]
+fn a_file_is_named_in_its_errors_and_its_folder_is_where_root_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("toolyard.toml");
+    std::fs::create_dir(folder.path().join("files")).unwrap();
+    std::fs::write(&file, "[tools]\nroot = \"files\"").unwrap();
+    assert_eq!(Config::read(&file).unwrap().tools.root, Some(folder.path().join("files")));
+    std::fs::write(&file, "[engin]").unwrap();
+    let error = Config::read(&file).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}: line 1, column 2: unknown key", file.display())), "{error}");
+    let missing = Config::read(&folder.path().join("none.toml")).unwrap_err().to_string();
+    assert!(missing.contains("none.toml: "), "{missing}");
+}
+
+#[test]
+fn a_tool_that_is_not_built_in_is_an_error_with_the_nearest_name() {
+    let config = Config::parse("[tools]\nenable = [\"calculater\"]").unwrap();
+    let error = config.builtins().unwrap_err().to_string();
+    assert_eq!(error, "tools.enable: no built-in tool is named \"calculater\"; there is: calculator");
+}
+
+#[test]
+fn an_engine_is_written_down_and_built_again_with_the_same_settings() {
+    let config = Config::parse(EVERY_KEY).unwrap();
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    engine.activation().activate("file_read");
+    let written = engine.to_config();
+    assert!(written.left_out.is_empty());
+    let text = written.config.to_toml().unwrap();
+    let again = Config::parse(&text).unwrap();
+    assert_eq!(again, written.config, "{text}");
+
+    let rebuilt = Engine::builder().config(&again).unwrap().build().unwrap();
+    assert_eq!(rebuilt.to_config(), engine.to_config());
+    let names = |engine: &Engine| engine.active_specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>();
+    assert_eq!(names(&rebuilt), ["calculator", "file_read"]);
+    let settings = |config: &Config| {
+        let mut yard = YardConfig::default();
+        config.apply(&mut yard);
+        format!("{:?} {:?} {:?} {:?}", yard.limits, yard.timeout, yard.deadline, yard.retry)
+    };
+    assert_eq!(settings(&again), settings(&config));
+    assert_eq!(again.tools.enable.unwrap(), ["calculator", "file_read"], "by their own names");
+    assert_eq!(again.tools.rule[0], ActivationRule::new(ActivationMode::Activate, "file_read").unwrap());
+}
+
+#[test]
+fn settings_that_are_the_defaults_are_not_written() {
+    let engine = Engine::builder().tool(crate::builtin::calculator::CalculatorTool::new()).build().unwrap();
+    let written = engine.to_config();
+    assert_eq!(written.left_out, ["calculator"], "a tool that the host added is the host's");
+    assert_eq!(written.config.to_toml().unwrap(), "[engine]\n\n[tools]\nenable = []\n");
+}

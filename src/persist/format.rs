@@ -1,0 +1,155 @@
+//! The text of a state file: one JSON value a line, so that it is written and read as a stream.
+//!
+//! ```text
+//! {"format":"toolyard-state","version":1}
+//! {"tool":"counter","agent":null,"version":3,"state":{"n":3}}
+//! {"rows":1}
+//! ```
+//!
+//! The last line says how many rows there are: a file without it was cut off.
+
+use std::io::{self, BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::StateFileError;
+
+/// The version that is written, and the newest that is read.
+pub(super) const VERSION: u32 = 1;
+const FORMAT: &str = "toolyard-state";
+
+/// The state of one tool for one agent, or for the whole engine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateRow {
+    /// The tool's name.
+    pub tool: String,
+    /// The agent; `None`: the row of the whole engine.
+    pub agent: Option<String>,
+    /// How often the row has been committed.
+    pub version: u64,
+    /// The state as JSON, exactly as the tool's codec wrote it.
+    pub state: Box<RawValue>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Footer {
+    rows: u64,
+}
+
+/// Writes the lines of a state file.
+pub(crate) struct StateWriter<W> {
+    out: W,
+    rows: u64,
+}
+
+impl<W: Write> StateWriter<W> {
+    pub(crate) fn new(out: W) -> io::Result<Self> {
+        let mut writer = Self { out, rows: 0 };
+        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION })?;
+        Ok(writer)
+    }
+
+    pub(crate) fn row(&mut self, mut row: StateRow) -> io::Result<()> {
+        // Between the tokens of JSON a line break is a blank; inside its texts there is none.
+        if row.state.get().contains('\n') {
+            row.state = RawValue::from_string(row.state.get().replace('\n', " "))?;
+        }
+        self.rows += 1;
+        self.line(&row)
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
+        let rows = self.rows;
+        self.line(&Footer { rows })?;
+        Ok(rows)
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, value)?;
+        self.out.write_all(b"\n")
+    }
+}
+
+/// Reads the rows of a state file one by one; an error is the last item.
+pub(crate) struct StateReader<R> {
+    input: R,
+    line: String,
+    number: u64,
+    done: bool,
+}
+
+impl<R: BufRead> StateReader<R> {
+    /// Reads the first line.
+    pub(crate) fn new(input: R) -> Result<Self, StateFileError> {
+        let mut reader = Self { input, line: String::new(), number: 0, done: false };
+        let header = reader.next_line()?.and_then(|line| serde_json::from_str::<Header>(line).ok());
+        match header.filter(|header| header.format == FORMAT) {
+            None => Err(StateFileError::NotAStateFile),
+            Some(Header { version, .. }) if version > VERSION => Err(StateFileError::Newer { version }),
+            Some(_) => Ok(reader),
+        }
+    }
+
+    fn next_line(&mut self) -> Result<Option<&str>, StateFileError> {
+        self.line.clear();
+        self.number += 1;
+        match self.input.read_line(&mut self.line) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(&self.line)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(self.bad("it is not UTF-8")),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn next_row(&mut self) -> Result<Option<StateRow>, StateFileError> {
+        if self.next_line()?.is_none() {
+            return Err(StateFileError::CutOff);
+        }
+        // A row is by far the likelier line, and no line is both.
+        match serde_json::from_str(&self.line) {
+            Ok(row) => Ok(Some(row)),
+            Err(row_error) => match serde_json::from_str::<Footer>(&self.line) {
+                Ok(footer) => self.check_end(&footer),
+                Err(_) if !self.line.ends_with('\n') => Err(StateFileError::CutOff),
+                Err(_) => Err(self.bad(&row_error.to_string())),
+            },
+        }
+    }
+
+    fn check_end(&mut self, footer: &Footer) -> Result<Option<StateRow>, StateFileError> {
+        let rows = self.number - 2; // without the first line and this one
+        if footer.rows != rows {
+            return Err(self.bad(&format!("it counts {} rows, there are {rows}", footer.rows)));
+        }
+        match self.next_line()? {
+            None => Ok(None),
+            Some(_) => Err(self.bad("there is more after the last line")),
+        }
+    }
+
+    fn bad(&self, reason: &str) -> StateFileError {
+        StateFileError::Line { line: self.number, reason: reason.to_owned() }
+    }
+}
+
+impl<R: BufRead> Iterator for StateReader<R> {
+    type Item = Result<StateRow, StateFileError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let row = self.next_row().transpose();
+        self.done = !matches!(row, Some(Ok(_)));
+        row
+    }
+}
