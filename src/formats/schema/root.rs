@@ -43,7 +43,8 @@ pub(super) fn object(schema: Value) -> Root {
             hoist(&mut schema, variants);
         }
     }
-    schema.insert("type".to_owned(), "object".into());
+    let kind = schema.insert("type".to_owned(), "object".into());
+    rest.extend(kind.filter(|kind| kind != "object").map(|kind| ("type".to_owned(), kind)));
     schema.entry("properties").or_insert_with(|| json!({}));
     Root { schema, rest }
 }
