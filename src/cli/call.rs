@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
     let engine = setup::engine(&options.engine)?;
-    let interrupt = Interrupt::listen();
+    let interrupt = Interrupt::listen()?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
     let all_ok = if options.input.jsonl {
         run_lines(&engine, options, printer, &interrupt).await?

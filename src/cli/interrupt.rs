@@ -8,6 +8,8 @@ use std::{
     },
 };
 
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::INTERRUPTED;
@@ -20,19 +22,20 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts listening for the signal.
-    pub(crate) fn listen() -> Self {
+    /// Starts listening for the signal, at once: from here on it ends nothing by itself.
+    pub(crate) fn listen() -> anyhow::Result<Self> {
+        let mut signals = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened for")?;
         let interrupt = Self { pressed: Arc::default(), token: CancellationToken::new() };
         let told = interrupt.clone();
         tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            while signals.recv().await.is_some() {
                 if told.pressed.swap(true, Ordering::SeqCst) {
                     exit(i32::from(INTERRUPTED));
                 }
                 told.token.cancel();
             }
         });
-        interrupt
+        Ok(interrupt)
     }
 
     /// Tells whether it was pressed.
