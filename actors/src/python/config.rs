@@ -1,6 +1,7 @@
 //! Which files become tools, and how their workers run.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -102,7 +103,7 @@ impl NanPolicy {
 }
 
 /// Says how the workers of Python files run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 #[allow(clippy::struct_excessive_bools)] // each is a setting of its own
 pub struct PythonConfig {
@@ -144,6 +145,17 @@ pub struct PythonConfig {
     pub largest_result_bytes: usize,
     /// What one process may use. Default: no limits.
     pub limits: ResourceLimits,
+}
+
+impl fmt::Debug for PythonConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values of variables may be secrets: only their names are shown.
+        f.debug_struct("PythonConfig")
+            .field("interpreter", &self.interpreter)
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("processes", &self.processes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for PythonConfig {
