@@ -53,6 +53,8 @@ impl EngineBuilder {
     /// # Errors
     /// When it names a tool that is not built in, or the folder of the file tools cannot be opened.
     pub fn config(mut self, config: &Config) -> Result<Self, ConfigError> {
+        #[cfg(feature = "python")]
+        self.python.take(&config.python);
         config.apply(&mut self.config);
         let (tools, registry) = config.builtins()?;
         for (alias, name) in registry.aliases() {

@@ -163,7 +163,11 @@ impl Engine {
 
     /// Writes the engine's settings down, for [`EngineBuilder::config`].
     pub fn to_config(&self) -> WrittenConfig {
-        self.0.settings.write(&self.0.yard)
+        #[cfg_attr(not(feature = "python"), allow(unused_mut))]
+        let mut written = self.0.settings.write(&self.0.yard);
+        #[cfg(feature = "python")]
+        self.python().write_to(&mut written);
+        written
     }
 
     /// Changes the tools for the lists to come; all of it or nothing.

@@ -7,22 +7,34 @@ use toolyard_actors::{
     python::{PythonConfig, PythonFile, PythonReport},
 };
 
-use crate::{Engine, EngineBuilder};
+use crate::{
+    Engine, EngineBuilder,
+    config::{PythonSection, WrittenConfig},
+};
 
 /// The Python files that an engine begins with.
 #[derive(Default)]
 pub(crate) struct PythonSetup {
     files: Vec<PythonFile>,
     config: Arc<PythonConfig>,
+    section: PythonSection,
 }
 
 impl PythonSetup {
+    /// Takes what a configuration says.
+    pub(crate) fn take(&mut self, section: &PythonSection) {
+        self.files.extend(section.python_files());
+        self.config = Arc::new(section.python_config());
+        let before = std::mem::replace(&mut self.section, section.clone());
+        self.section.files.splice(..0, before.files);
+    }
+
     /// What imports them once the actors are there.
     pub(crate) fn importer(self) -> impl AsyncFnOnce(&Yard) -> EnginePython + Send + 'static {
-        let Self { files, config } = self;
+        let Self { files, config, section } = self;
         async move |yard: &Yard| {
             let report = yard.add_python_files(files, config.clone()).await;
-            EnginePython { config, report }
+            EnginePython { config, section, report }
         }
     }
 }
@@ -32,11 +44,13 @@ impl EngineBuilder {
     /// nothing else out: [`Engine::python_report`] tells.
     #[must_use]
     pub fn python_file(mut self, file: PythonFile) -> Self {
+        self.python.section.files.push(file.to_string());
         self.python.files.push(file);
         self
     }
 
-    /// Sets how the workers of Python files run.
+    /// Sets how the workers of Python files run. What only this says is not written down by
+    /// [`Engine::to_config`].
     #[must_use]
     pub fn python(mut self, config: PythonConfig) -> Self {
         self.python.config = Arc::new(config);
@@ -49,8 +63,18 @@ impl EngineBuilder {
 pub(crate) struct EnginePython {
     /// How the workers of files run that are added later.
     pub(crate) config: Arc<PythonConfig>,
+    /// What its configuration said.
+    pub(crate) section: PythonSection,
     /// What became of the files that it began with.
     pub(crate) report: PythonReport,
+}
+
+impl EnginePython {
+    /// Adds the files that the engine began with to its written configuration.
+    pub(crate) fn write_to(&self, written: &mut WrittenConfig) {
+        written.config.python = self.section.clone();
+        written.left_out.retain(|tool| !self.report.tools.contains(tool));
+    }
 }
 
 impl Engine {

@@ -37,7 +37,10 @@ pub(crate) fn add(arguments: &str) -> String {
 }
 
 /// A plain loop over a table of functions: the floor.
-pub(crate) fn plain_loop(tools: &HashMap<String, fn(&str) -> String>, calls: &[RawCall]) -> Vec<(String, String)> {
+pub(crate) fn plain_loop(
+    tools: &HashMap<String, fn(&str) -> String>,
+    calls: &[RawCall],
+) -> Vec<(String, String)> {
     calls.iter().map(|(id, name, arguments)| (id.clone(), tools[name](arguments))).collect()
 }
 
@@ -72,7 +75,10 @@ pub(crate) fn raw_actors() -> HashMap<String, Addr<RawActor>> {
     (0..TOOLS).map(|i| (format!("tool_{i}"), RawActor.start())).collect()
 }
 
-pub(crate) async fn raw_actix(actors: &HashMap<String, Addr<RawActor>>, calls: &[RawCall]) -> Vec<(String, String)> {
+pub(crate) async fn raw_actix(
+    actors: &HashMap<String, Addr<RawActor>>,
+    calls: &[RawCall],
+) -> Vec<(String, String)> {
     let requests: Vec<_> = calls
         .iter()
         .map(|(id, name, arguments)| (id.clone(), actors[name].send(RawAdd(arguments.clone()))))

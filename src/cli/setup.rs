@@ -32,7 +32,7 @@ pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     let engine = builder.build().context("the engine cannot be started")?;
     #[cfg(feature = "python")]
     for problem in &engine.python_report().problems {
-        eprintln!("toolyard: --python: {problem}");
+        eprintln!("toolyard: python: {problem}");
     }
     Ok(engine)
 }

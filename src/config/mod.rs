@@ -2,6 +2,8 @@
 
 mod engine;
 mod error;
+#[cfg(feature = "python")]
+mod python;
 mod seconds;
 mod settings;
 #[cfg(test)]
@@ -16,6 +18,8 @@ use toolyard_contract::{ActivationController, ActivationRules, CustomTail, Share
 
 use crate::builtin::{BuiltinRegistry, file::FileRoot};
 
+#[cfg(feature = "python")]
+pub use self::python::PythonSection;
 pub(crate) use self::settings::{Builtins, Settings};
 pub use self::{
     engine::{AgentSection, EngineSection, RateSection, RetrySection},
@@ -51,6 +55,10 @@ pub struct Config {
     pub engine: EngineSection,
     /// Which tools there are.
     pub tools: ToolsSection,
+    /// The Python files whose functions are tools.
+    #[cfg(feature = "python")]
+    #[serde(skip_serializing_if = "PythonSection::is_default")]
+    pub python: PythonSection,
 }
 
 impl Config {
@@ -72,6 +80,8 @@ impl Config {
         if let (Some(root), Some(folder)) = (&mut config.tools.root, file.parent()) {
             *root = folder.join(&*root);
         }
+        #[cfg(feature = "python")]
+        config.python.start_at(file.parent().unwrap_or(Path::new("")));
         Ok(config)
     }
 
@@ -94,6 +104,8 @@ impl Config {
                 limits: limits.map(|(name, limits)| (name.clone(), ToolLimitsSection::of(limits))).collect(),
                 ..ToolsSection::default()
             },
+            #[cfg(feature = "python")]
+            python: PythonSection::default(),
         }
     }
 

@@ -96,6 +96,9 @@ fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
             "[[tools.rule]]\nmode = \"activate\"\npatern = \"*\"",
             "line 3, column 1: unknown key \"patern\"; the nearest known one is \"pattern\"",
         ),
+        #[cfg(feature = "python")]
+        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, python"),
+        #[cfg(not(feature = "python"))]
         ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools"),
     ];
     for (text, expected) in cases {
@@ -171,4 +174,24 @@ fn settings_that_are_the_defaults_are_not_written() {
     let written = engine.to_config();
     assert_eq!(written.left_out, ["calculator"], "a tool that the host added is the host's");
     assert_eq!(written.config.to_toml().unwrap(), "[engine]\n\n[tools]\nenable = []\n");
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn python_files_come_from_the_configuration_and_go_back_into_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tools.py"), "def odd(): return float('nan')\ndef other(): return 1\n")
+        .unwrap();
+    let file = folder.path().join("toolyard.toml");
+    let text =
+        "[tools]\nenable = []\n\n[python]\nfiles = [\"tools.py:odd\"]\nnan = \"text\"\nprocesses = 2\n";
+    std::fs::write(&file, text).unwrap();
+    let config = Config::read(&file).unwrap();
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    assert_eq!(engine.python_report().tools, ["odd"], "{:?}", engine.python_report());
+    let calls = vec![toolyard_contract::ToolCall::new("odd", toolyard_contract::Arguments::empty())];
+    let report = engine.execute_blocking(calls, toolyard_actors::ExecuteOptions::new()).unwrap();
+    assert_eq!(report.results[0].output.as_ref().unwrap().as_text(), Some("NaN"));
+    let written = engine.to_config();
+    assert_eq!((written.config.python, written.left_out), (config.python, vec![]));
 }

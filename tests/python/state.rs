@@ -26,6 +26,8 @@ def changes_then(what: str, inner_state):
         os._exit(1)
     if what == 'odd':
         inner_state.state = {'lock': object()}
+    if what == 'keys':
+        inner_state.state = {1: 'not a text'}
     return [state['runs'], inner_state.meta_state]
 
 def each(inner_state):
@@ -61,6 +63,7 @@ fn only_a_call_that_works_changes_the_state_and_the_state_survives_its_process()
     let odd = changes("odd");
     assert_eq!(odd.outcome, Outcome::Failed);
     assert!(error_of(&odd).contains("the new inner state is not JSON, so the old one stays"), "{odd:?}");
+    assert_eq!(changes("keys").outcome, Outcome::Failed);
     assert_eq!(output(&engine, "changes_then", json!({"what": "fine"})), json!([2, {"last": "fine"}]));
 }
 

@@ -1,9 +1,12 @@
 //! Which files become tools, and how their workers run.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::child::ResourceLimits;
 
@@ -16,7 +19,7 @@ use crate::child::ResourceLimits;
 /// ```
 /// use toolyard_actors::python::PythonFile;
 ///
-/// let file: PythonFile = "tools/files.py:read_*,!read_secret".parse().unwrap();
+/// let file = PythonFile::parse("tools/files.py:read_*,!read_secret");
 /// assert_eq!(file, PythonFile::new("tools/files.py").include("read_*").exclude("read_secret"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +66,25 @@ impl PythonFile {
     }
 }
 
+/// Writes what [`PythonFile::parse`] reads.
+impl fmt::Display for PythonFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)?;
+        if self.patterns.is_empty() { Ok(()) } else { write!(f, ":{}", self.patterns.join(",")) }
+    }
+}
+
 impl FromStr for PythonFile {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::parse(text))
+    }
+}
+
+impl PythonFile {
+    /// Reads `FILE[:CLASS][:GLOB,!GLOB]`.
+    pub fn parse(text: &str) -> Self {
         // A file may have colons in its name; then it ends where `.py` says.
         let end_of_name = text.rfind(".py:").map(|at| at + ".py".len()).or_else(|| {
             let whole = Path::new(text);
@@ -75,12 +93,13 @@ impl FromStr for PythonFile {
         });
         let (path, rest) = end_of_name.map_or((text, ""), |at| (&text[..at], &text[at + 1..]));
         let patterns = rest.split([',', ':']).map(str::trim).filter(|pattern| !pattern.is_empty());
-        Ok(Self { path: path.into(), patterns: patterns.map(str::to_owned).collect() })
+        Self { path: path.into(), patterns: patterns.map(str::to_owned).collect() }
     }
 }
 
 /// What becomes of NaN and infinities in a result, which JSON does not have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NanPolicy {
     /// They become `null`, with a note in the result's detail, as in JavaScript. The default.
     #[default]
@@ -102,7 +121,7 @@ impl NanPolicy {
 }
 
 /// Says how the workers of Python files run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 #[allow(clippy::struct_excessive_bools)] // each is a setting of its own
 pub struct PythonConfig {
@@ -146,6 +165,17 @@ pub struct PythonConfig {
     pub limits: ResourceLimits,
 }
 
+impl fmt::Debug for PythonConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values of variables may be secrets: only their names are shown.
+        f.debug_struct("PythonConfig")
+            .field("interpreter", &self.interpreter)
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("processes", &self.processes)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for PythonConfig {
     fn default() -> Self {
         Self {
@@ -175,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_file_may_be_followed_by_a_class_and_patterns() {
-        let parse = |text: &str| text.parse::<PythonFile>().unwrap();
+        let parse = PythonFile::parse;
         assert_eq!(parse("a/b.py"), PythonFile::new("a/b.py"));
         assert_eq!(parse("b.py:Calc"), PythonFile::new("b.py").class("Calc"));
         assert_eq!(parse("b.py:Calc:add*"), PythonFile::new("b.py").class("Calc").include("add*"));
@@ -183,5 +213,8 @@ mod tests {
         assert_eq!(parse("odd:name.py"), PythonFile::new("odd:name.py"));
         assert_eq!(parse("odd:name.py:z"), PythonFile::new("odd:name.py").include("z"));
         assert_eq!(parse("script:z"), PythonFile::new("script").include("z"));
+        for text in ["a/b.py", "b.py:Calc,add*", "odd:name.py:!x,y?"] {
+            assert_eq!(parse(text).to_string(), text);
+        }
     }
 }

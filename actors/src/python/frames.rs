@@ -104,11 +104,13 @@ pub(super) fn frame(json: &[u8]) -> Vec<u8> {
 
 /// Makes the frame of a call. The arguments are the text of a JSON object, which is passed on as it is.
 pub(super) fn call_frame(id: u64, tool_json: &str, arguments: &str, state: Option<&RawValue>) -> Vec<u8> {
-    let state = state.map_or("null", RawValue::get);
-    frame(
-        format!(r#"{{"op":"call","id":{id},"tool":{tool_json},"args":{arguments},"state":{state}}}"#)
-            .as_bytes(),
-    )
+    let mut json = format!(r#"{{"op":"call","id":{id},"tool":{tool_json},"args":{arguments}"#);
+    if let Some(state) = state {
+        json.push_str(r#","state":"#);
+        json.push_str(state.get());
+    }
+    json.push('}');
+    frame(json.as_bytes())
 }
 
 /// Makes the frame that tells an async call to stop.

@@ -6,6 +6,7 @@ prints of overlapping calls can be told apart. What belongs to no call goes to t
 standard error of this process.
 """
 import contextvars
+import fcntl
 import io
 import os
 import select
@@ -13,6 +14,8 @@ import sys
 import threading
 
 PRINTED_BYTES = 64 * 1024
+PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031  # named in `fcntl` from Python 3.10 on
 
 _printing = contextvars.ContextVar("toolyard_printing", default=None)
 
@@ -47,10 +50,13 @@ class Capture:
         os.dup2(null, 0)
         os.close(null)
         self._pipe, write_end = os.pipe()
+        _enlarge(write_end)
         os.set_blocking(self._pipe, False)
         os.dup2(write_end, 1)
         os.dup2(write_end, 2)
         os.close(write_end)
+        self._has_output = select.poll()
+        self._has_output.register(self._pipe, select.POLLIN)
         self._running = set()
         self._draining = threading.Lock()
         _unbuffer_c_streams()
@@ -74,7 +80,8 @@ class Capture:
 
     def end(self, printed):
         """Ends it and gives the text."""
-        self._drain()
+        if self._has_output.poll(0):
+            self._drain()
         self._running.discard(printed)
         return printed.text() if printed._parts else ""
 
@@ -154,6 +161,14 @@ class Bytes(io.RawIOBase):
 
     def fileno(self):
         return self._fd
+
+
+def _enlarge(pipe):
+    """Makes room for C code that prints while it holds the interpreter, when nobody can empty the pipe."""
+    try:
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        pass  # the system's limit is lower
 
 
 def _unbuffer_c_streams():

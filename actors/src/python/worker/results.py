@@ -24,7 +24,6 @@ _AS_TEXT = (
     ipaddress.IPv4Network, ipaddress.IPv6Network,
 )
 MAX_DEPTH = 100
-_CONSTANTS = {True: "true", False: "false"}
 
 
 class Unwritable(Exception):
@@ -42,8 +41,8 @@ class Encoder:
         kind = type(value)
         if kind is str:
             return json.encoder.encode_basestring(value), ()
-        if value is None or kind is bool or kind is int:
-            return _CONSTANTS.get(value, "null") if kind is not int else int.__repr__(value), ()
+        if kind is int or kind is float and math.isfinite(value):
+            return repr(value), ()
         notes = []
         fast = json.JSONEncoder(
             allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=lambda part: _plain_part(part, notes)
@@ -115,7 +114,20 @@ def exact_json(value):
 
     Raises TypeError or ValueError when it would not.
     """
+    _require_text_keys(value)
     return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _require_text_keys(value):
+    """The encoder would quietly make texts of other keys."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if type(key) is not str:
+                raise TypeError(f"keys must be text, not {type(key).__name__}")
+            _require_text_keys(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            _require_text_keys(part)
 
 
 def _plain_part(value, notes):

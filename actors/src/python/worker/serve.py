@@ -41,11 +41,12 @@ class Worker:
         self._tasks = {}
 
     def run(self):
+        handlers = {"call": self._on_call, "cancel": self._on_cancel, "load": self._on_load}
         while True:
             frame = self._wire.read()
             if frame is None:
                 break
-            getattr(self, "_on_" + frame["op"])(frame)
+            handlers[frame["op"]](frame)
         # Threads that run while Python shuts down can bring it down.
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -197,16 +198,15 @@ class Call:
         except BaseException as error:
             self.fail(error)
             return
-        parts = [f'{{"op":"ended","id":{self._frame["id"]},"value":{text}']
-        if state:
-            parts.append(f',"state":{state}')
-        if notes:
-            parts.append(f',"notes":{json.dumps(notes)}')
         printed = self._worker._capture.end(self._printed)
+        reply = f'{{"op":"ended","id":{self._frame["id"]},"value":{text}'
+        if state:
+            reply += f',"state":{state}'
+        if notes:
+            reply += f',"notes":{json.dumps(notes)}'
         if printed:
-            parts.append(f',"printed":{json.dumps(printed)}')
-        parts.append("}")
-        self._worker._wire.send("".join(parts))
+            reply += f',"printed":{json.dumps(printed)}'
+        self._worker._wire.send(reply + "}")
 
     def _state_text(self):
         if self._state is None:

@@ -4,6 +4,7 @@ import os
 import threading
 
 LENGTH_BYTES = 4
+_decode = json.JSONDecoder().decode  # what `json.loads` finds out first, we know
 
 
 class Wire:
@@ -24,12 +25,13 @@ class Wire:
             return None
         size = int.from_bytes(head, "big")
         body = self._reader.read(size)
-        return json.loads(body) if len(body) == size else None
+        return _decode(body.decode("utf-8")) if len(body) == size else None
 
     def send(self, text):
         """Sends one frame of JSON text."""
         body = text.encode("utf-8", "replace")
-        rest = memoryview(len(body).to_bytes(LENGTH_BYTES, "big") + body)
+        frame = len(body).to_bytes(LENGTH_BYTES, "big") + body
         with self._sending:
-            while rest:
-                rest = rest[os.write(self._write_fd, rest):]
+            written = os.write(self._write_fd, frame)
+            while written < len(frame):
+                written += os.write(self._write_fd, memoryview(frame)[written:])
