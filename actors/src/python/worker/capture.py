@@ -80,8 +80,9 @@ class Capture:
 
     def end(self, printed):
         """Ends it and gives the text."""
-        if self._has_output.poll(0):
-            self._drain()
+        with self._draining:
+            if self._has_output.poll(0):  # one thread at a time may ask
+                self._read_pipe()
         self._running.discard(printed)
         return printed.text() if printed._parts else ""
 
@@ -100,23 +101,25 @@ class Capture:
         else:
             os.write(self._log, data)
 
-    def _drain(self):
+    def _read_pipe(self):
         """Takes what is in the pipe; False when nobody holds its other end any more."""
-        with self._draining:
-            while True:
-                try:
-                    data = os.read(self._pipe, 1 << 16)
-                except BlockingIOError:
-                    return True
-                if not data:
-                    return False
-                self._give(None, data)
+        while True:
+            try:
+                data = os.read(self._pipe, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self._give(None, data)
 
     def _drain_forever(self):
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
-        while poll.poll() and self._drain():
-            pass
+        held = True
+        while held:
+            poll.poll()
+            with self._draining:
+                held = self._read_pipe()
 
 
 class Stream(io.TextIOBase):
