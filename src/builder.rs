@@ -1,10 +1,10 @@
 //! How an engine is put together.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use toolyard_actors::{AgentLimits, CatalogChange, RestartPolicy, RetryPolicy, ToolLimits, YardConfig};
-use toolyard_contract::{ActivationController, IntoTool};
+use toolyard_contract::{ActivationController, IntoTool, PermissionPolicy, RulePolicy};
 
 #[cfg(feature = "python")]
 use crate::python::PythonSetup;
@@ -61,6 +61,9 @@ impl EngineBuilder {
             self = self.alias(alias, name);
         }
         self.builtins = Builtins { root: config.tools.root.clone(), tools: tools.tools().to_vec() };
+        if !config.permissions.is_empty() {
+            self = self.permissions(RulePolicy::new(config.permissions.clone())?);
+        }
         Ok(self.tools(tools))
     }
 
@@ -141,6 +144,27 @@ impl EngineBuilder {
     #[must_use]
     pub fn activation(mut self, activation: ActivationController) -> Self {
         self.config.activation = activation;
+        self
+    }
+
+    /// Lets a policy judge what every call wants to do. Default: none, everything is allowed.
+    #[must_use]
+    pub fn permissions(mut self, policy: impl PermissionPolicy) -> Self {
+        self.config.permissions.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Sets how long a policy that must wait may take; then the call is denied. Default 30 s.
+    #[must_use]
+    pub fn decide_within(mut self, within: Duration) -> Self {
+        self.config.permissions.decide_within = within;
+        self
+    }
+
+    /// Sets how long a request for an approval or a value stays open. Default 24 h.
+    #[must_use]
+    pub fn answer_within(mut self, within: Duration) -> Self {
+        self.config.permissions.answer_within = within;
         self
     }
 

@@ -16,6 +16,7 @@ mod python;
 #[cfg(feature = "tower")]
 mod service;
 mod stub;
+pub mod suspend;
 mod system;
 
 pub use attach::Attached;
@@ -26,9 +27,10 @@ pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
 pub use toolyard_actors::{
-    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, DroppedEvents, EngineError,
-    EngineEvent, EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, PlanCalls, Preview, Problem,
-    Report, RestartPolicy, RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows,
+    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
+    EngineError, EngineEvent, EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, Permission,
+    PermissionConfig, PlanCalls, Preview, Problem, Report, RestartPolicy, ResumeError, RetryPolicy,
+    RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

@@ -8,6 +8,7 @@ mod formats;
 #[cfg(feature = "macros")]
 mod functions;
 mod layering;
+mod permission;
 #[cfg(feature = "python")]
 mod python;
 mod venv;

@@ -10,6 +10,7 @@ pub mod child;
 mod guard;
 mod messages;
 mod observe;
+mod permission;
 mod placement;
 #[cfg(feature = "python")]
 pub mod python;
@@ -24,10 +25,11 @@ mod yard;
 pub use self::{
     admission::{AgentLimits, Limits, ToolLimits},
     messages::{
-        CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
-        Report, Stop,
+        CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, Permission, PlanCalls,
+        Preview, Problem, Report, ResumeError, Stop,
     },
     observe::{CallInfo, DroppedEvents, EngineEvent, EventKind, EventStream},
+    permission::PermissionConfig,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
     supervisor::{
@@ -35,5 +37,5 @@ pub use self::{
         catalog::{Catalog, CatalogError, Entry},
         run::RunControl,
     },
-    yard::{StateError, ToolRows, Yard, YardConfig},
+    yard::{Claim, StateError, ToolRows, Yard, YardConfig},
 };

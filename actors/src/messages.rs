@@ -5,11 +5,13 @@ use std::{fmt, sync::Arc, time::Duration};
 use actix::Message;
 use serde_json::{Map, Value};
 use toolyard_contract::{
-    BadCall, Batch, InjectPolicy, Outcome, Plan, RunId, Runner, Tool, ToolCall, ToolResult,
+    BadCall, Batch, CallId, InjectPolicy, NextStep, Outcome, ParkedCall, PermissionCheck, PermissionDecision,
+    Plan, Refusal, Request, Resumption, RunId, Runner, Standing, SuspendedList, Tool, ToolCall, ToolResult,
 };
 
 use crate::supervisor::{
     catalog::CatalogError,
+    gate::Gated,
     run::{Ancestry, RunControl},
 };
 
@@ -55,6 +57,47 @@ pub struct Preview {
     pub problems: Vec<Problem>,
     /// The order of those that would.
     pub plan: Plan,
+    /// What the permission policy says to those that fit their tools, in call order.
+    pub permissions: Vec<Permission>,
+    /// The version of the policy; empty without one.
+    pub policy_version: String,
+}
+
+/// What the permission policy says to one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// The call's position.
+    pub index: usize,
+    /// What it wants to do.
+    pub check: PermissionCheck,
+    /// What the policy says, and why.
+    pub decision: PermissionDecision,
+}
+
+impl Preview {
+    pub(crate) fn new(gated: Gated, policy_version: String) -> Self {
+        let Gated { labels, refused, asking, judged, plan, .. } = gated;
+        let refused = refused.into_iter().map(|(position, finished)| Problem {
+            index: position as usize,
+            outcome: finished.outcome,
+            error: finished.error.unwrap_or_default(),
+        });
+        let asking = asking.into_iter().map(|asking| Problem {
+            index: asking.position as usize,
+            outcome: Outcome::Suspended,
+            error: format!("would wait for approval of {} {}", asking.check.action, asking.check.resource),
+        });
+        let mut problems: Vec<_> = refused.chain(asking).collect();
+        problems.sort_by_key(|problem| problem.index);
+        let permissions = judged.into_iter().map(|judged| Permission {
+            index: judged.position as usize,
+            check: judged.check,
+            decision: judged.decision,
+        });
+        let permissions = permissions.collect();
+        let tools = labels.into_iter().map(|label| label.tool).collect();
+        Self { tools, problems, plan, permissions, policy_version }
+    }
 }
 
 /// An item that would not run.
@@ -126,6 +169,8 @@ pub struct ExecuteOptions {
     pub runner: Option<Arc<dyn Runner>>,
     /// Tools for this list alone; the engine's own tools win over them. Default: none.
     pub guests: Vec<Arc<dyn Tool>>,
+    /// The calls that go on after they waited, by position.
+    pub(crate) resumed: Vec<Resumption>,
     /// The calls that this list is nested in.
     pub(crate) ancestry: Ancestry,
 }
@@ -179,6 +224,11 @@ impl ExecuteOptions {
         self
     }
 
+    pub(crate) fn standing(&self, position: usize) -> Option<&Standing> {
+        let found = self.resumed.binary_search_by_key(&position, |resumed| resumed.index);
+        found.ok().map(|at| &self.resumed[at].standing)
+    }
+
     /// Adds a tool for this list alone.
     #[must_use]
     pub fn guest(mut self, tool: Arc<dyn Tool>) -> Self {
@@ -211,6 +261,8 @@ pub struct Report {
     pub results: Vec<ToolResult>,
     /// The calls that were planned, in runs that share a strategy.
     pub batches: Vec<Batch>,
+    /// The calls that wait for somebody, in call order.
+    pub parked: Vec<ParkedCall>,
     /// From the list's start to its last answer.
     pub elapsed: Duration,
 }
@@ -220,6 +272,55 @@ impl Report {
     pub fn all_ok(&self) -> bool {
         self.results.iter().all(ToolResult::is_ok)
     }
+
+    /// What must be answered before the list is whole, all at once.
+    pub fn requests(&self) -> Vec<Request<'_>> {
+        self.parked.iter().map(ParkedCall::request).collect()
+    }
+
+    /// Says whether the agent's loop goes on, and why not.
+    pub fn next_step(&self) -> NextStep {
+        let said = self
+            .results
+            .iter()
+            .filter_map(|result| Some((result.index, result.detail.as_ref()?.complete.as_ref()?)));
+        NextStep::after(self.parked.len(), said)
+    }
+
+    /// Refuses the calls that wait: there is nobody to answer for a list inside a call.
+    pub(crate) fn without_requests(mut self) -> Self {
+        for parked in self.parked.drain(..) {
+            let result = &mut self.results[parked.index];
+            result.outcome = Outcome::Denied;
+            result.request = None;
+            result.error = Some(format!(
+                "tool {:?}: not permitted: it {}, and a list inside a call cannot wait",
+                result.tool, parked.reason
+            ));
+        }
+        self
+    }
+
+    /// Makes the record with which the list can go on, here or elsewhere.
+    pub fn suspend(&self, document: CallId) -> SuspendedList {
+        let agent = self.parked.first().and_then(|parked| parked.binding.agent.clone());
+        let mut list = SuspendedList::new(document, agent, self.results.clone(), self.parked.clone());
+        list.batches.clone_from(&self.batches);
+        list.add_elapsed(self.elapsed);
+        list
+    }
+}
+
+/// Why a suspended list did not go on. Nothing of it ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// An answer cannot be taken.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The engine does not take the list.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
 /// Why a list was not taken at all. Nothing of it ran.

@@ -18,7 +18,7 @@ use tokio::{
     sync::mpsc::{Receiver, Sender, channel, error::TrySendError},
     time::Instant,
 };
-use toolyard_contract::{CallId, Outcome, RunId};
+use toolyard_contract::{CallId, Outcome, PermissionCheck, PermissionDecision, RunId};
 
 /// Something that happened in the engine, in the order in which it happened. It is a message too, for
 /// actors that listen.
@@ -43,6 +43,17 @@ pub enum EventKind {
         calls: usize,
         /// On whose behalf it runs.
         agent: Option<Arc<str>>,
+    },
+    /// The permission policy was asked about a call.
+    Judged {
+        /// The call.
+        call: CallInfo,
+        /// What it wants to do.
+        check: PermissionCheck,
+        /// What the policy said, and why.
+        decision: PermissionDecision,
+        /// The version of the policy.
+        version: String,
     },
     /// A call passed the gate and was planned.
     Accepted(CallInfo),

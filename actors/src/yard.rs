@@ -1,5 +1,6 @@
 //! The actors of one engine, put together.
 
+mod resume;
 mod state;
 
 use std::{
@@ -21,6 +22,7 @@ use crate::{
     admission::{Admission, Limits},
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
     observe::{DroppedEvents, EngineEvent, EventStream, Observers},
+    permission::{PermissionConfig, Permissions},
     placement::Placement,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
@@ -50,6 +52,8 @@ pub struct YardConfig {
     pub retry: RetryPolicy,
     /// Which tools are switched on. Default: all.
     pub activation: ActivationController,
+    /// Who judges what calls want to do.
+    pub permissions: PermissionConfig,
     /// How often a dead actor is replaced.
     pub restarts: RestartPolicy,
     /// Drives tool futures that wait, so that they live where the host's connections live. Default:
@@ -67,12 +71,14 @@ impl Default for YardConfig {
             deadline: None,
             retry: RetryPolicy::default(),
             activation: ActivationController::default(),
+            permissions: PermissionConfig::default(),
             restarts: RestartPolicy::default(),
             tool_runtime: None,
         }
     }
 }
 
+pub use resume::Claim;
 pub use state::{StateError, ToolRows};
 
 /// The running actors of one engine: a handle that any thread may hold.
@@ -103,6 +109,7 @@ impl Yard {
             retry: config.retry,
             activation: config.activation,
             tool_runtime: config.tool_runtime,
+            permissions: Permissions::new(config.permissions),
             restarts: config.restarts,
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -146,7 +153,7 @@ impl Yard {
     /// # Cancellation
     /// Dropping the future cancels the list.
     pub async fn execute(&self, message: ExecuteCalls) -> Result<Report, EngineError> {
-        if self.shared.closed.load(Ordering::Acquire) {
+        if self.is_closed() {
             return Err(EngineError::Stopped);
         }
         let cancel = CancelOnDrop(Some(message.control.clone()));
@@ -212,6 +219,11 @@ impl Yard {
         capacity: usize,
     ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
         self.shared.observers.subscribe_thread(capacity)
+    }
+
+    /// Tells whether no more lists are taken.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
     }
 
     /// Takes no more lists, from now on.

@@ -7,11 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use futures::{StreamExt, stream::FuturesUnordered};
+use futures::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolyard::{CallId, Engine, Report, formats::read_document};
+use toolyard::{
+    Engine, Report, ToolSpec,
+    formats::{Document, read_document},
+    suspend::SuspendFile,
+};
 
 use crate::{
     ALL_OK, INTERRUPTED, SOME_NOT_OK,
@@ -29,10 +33,19 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
         run_lines(&engine, options, printer, &interrupt).await?
     } else {
         let bytes = read_all(&options.input.file)?;
-        let (id, report) = execute(&engine, &options.list, &bytes, &interrupt)
+        // Found out before anything runs.
+        let kept = options.suspend.as_deref().map(SuspendFile::reserve).transpose()?;
+        let (document, report) = execute(&engine, &options.list, &bytes, &interrupt)
             .await
             .with_context(|| source(&options.input.file))?;
-        printer.report(&id, &report)?;
+        if let Some(kept) = kept {
+            let mut list = report.suspend(document.id.clone());
+            if options.list.stub {
+                list.stubs = document.tools.iter().map(declaration).collect();
+            }
+            kept.write(&list)?;
+        }
+        printer.report(&document.id, &report)?;
         report.all_ok()
     };
     engine.shutdown(Duration::ZERO).await;
@@ -43,16 +56,21 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
     })
 }
 
+/// A declared tool in the form in which documents declare it.
+fn declaration(spec: &ToolSpec) -> Value {
+    json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.input_schema})
+}
+
 /// Runs one document. Ctrl-C cancels its list, which still gives every call its outcome.
 async fn execute(
     engine: &Engine,
     options: &ListOptions,
     bytes: &[u8],
     interrupt: &Interrupt,
-) -> anyhow::Result<(CallId, Report)> {
-    let document = read_document(bytes)?;
+) -> anyhow::Result<(Document, Report)> {
+    let mut document = read_document(bytes)?;
     let list = setup::list(options, &document)?;
-    let run = engine.start(document.calls, list);
+    let run = engine.start(std::mem::take(&mut document.calls), list);
     let control = run.control();
     let mut report = run.into_future();
     let report = tokio::select! {
@@ -63,8 +81,11 @@ async fn execute(
             report.await
         }
     };
-    Ok((document.id, report?))
+    Ok((document, report?))
 }
+
+/// A line's number, and what came of its document.
+type Answered = (usize, anyhow::Result<(Document, Report)>);
 
 /// Runs one document per line and answers each with one line; tells whether all calls ended `ok`.
 async fn run_lines(
@@ -77,7 +98,7 @@ async fn run_lines(
     let at_once =
         if options.unordered { options.engine.max_in_flight.unwrap_or(AT_ONCE) as usize } else { 1 };
     let mut lines = read_lines(&options.input.file)?;
-    let mut running = FuturesUnordered::new();
+    let mut running = FuturesUnordered::<LocalBoxFuture<'_, Answered>>::new();
     let (mut all_ok, mut ended) = (true, false);
     let bar = progress_bar();
     loop {
@@ -85,13 +106,12 @@ async fn run_lines(
             biased;
             Some((number, done)) = running.next() => {
                 match done {
-                    Ok((id, report)) => {
-                        all_ok &= Report::all_ok(&report);
-                        printer.report(&id, &report)?;
+                    Ok((document, report)) => {
+                        all_ok &= report.all_ok();
+                        printer.report(&document.id, &report)?;
                     }
                     Err(error) => {
                         all_ok = false;
-                        let error: anyhow::Error = error;
                         printer.json(&json!({"line": number, "error": format!("{error:#}")}))?;
                     }
                 }
@@ -100,13 +120,13 @@ async fn run_lines(
             () = interrupt.pressed(), if !ended => ended = true,
             line = lines.recv(), if !ended && running.len() < at_once => match line {
                 None => ended = true,
-                Some((number, line)) => running.push(async move {
+                Some((number, line)) => running.push(Box::pin(async move {
                     let done = match line {
                         Ok(bytes) => execute(engine, &options.list, &bytes, interrupt).await,
                         Err(error) => Err(error),
                     };
                     (number, done)
-                }),
+                })),
             },
             else => break,
         }

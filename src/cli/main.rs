@@ -7,6 +7,7 @@ mod interrupt;
 mod options;
 mod output;
 mod plan;
+mod resume;
 mod setup;
 mod tools;
 
@@ -65,6 +66,7 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
     match verb {
         Verb::Call(options) => call::run(&options).await,
         Verb::Plan(options) => plan::run(&options).await,
+        Verb::Resume(options) => resume::run(&options).await,
         Verb::Tools(options) => tools::run(&options),
     }
 }

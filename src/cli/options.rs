@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde_json::value::RawValue;
 
 use crate::activation::ActivationOptions;
 
@@ -23,6 +24,8 @@ pub(crate) enum Verb {
     Call(Box<CallOptions>),
     /// Shows how the calls of a document would be batched, and why; runs nothing
     Plan(Box<PlanOptions>),
+    /// Goes on with a suspended list: runs what is approved, answers what is denied
+    Resume(Box<ResumeOptions>),
     /// Lists the tools with their schemas
     Tools(Box<ToolsOptions>),
 }
@@ -38,6 +41,37 @@ pub(crate) struct CallOptions {
     /// With --jsonl: run documents at once, up to --max-in-flight, and answer each as it ends
     #[arg(long, requires = "jsonl")]
     pub(crate) unordered: bool,
+    /// The form of the results
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: OutputForm,
+    /// Write what is needed to go on with calls that wait; see `resume`
+    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    pub(crate) suspend: Option<PathBuf>,
+}
+
+/// Without an answer, nothing runs; requests that do not hold any more are made anew.
+#[derive(Args, Debug)]
+pub(crate) struct ResumeOptions {
+    /// What `call --suspend` has written; it is replaced before and after running
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Let the call run that waits for this request
+    #[arg(long, value_name = "ID")]
+    pub(crate) approve: Vec<String>,
+    /// Refuse the call that waits for this request; the model is told why
+    #[arg(long, value_name = "ID[=WHY]")]
+    pub(crate) deny: Vec<String>,
+    /// Give the call that waits for this request the value that it asked for
+    #[arg(long, value_name = "ID=JSON", value_parser = answer)]
+    pub(crate) answer: Vec<(String, Box<RawValue>)>,
+    #[command(flatten)]
+    pub(crate) engine: EngineOptions,
+    /// How long one call may take, from the start of its work
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// How long what goes on may take in all
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) deadline: Option<Duration>,
     /// The form of the results
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: OutputForm,
@@ -149,6 +183,12 @@ pub(crate) enum ToolsForm {
     Mcp,
     /// Each tool's own name, and the name that the other forms give it
     Names,
+}
+
+fn answer(text: &str) -> Result<(String, Box<RawValue>), String> {
+    let (id, value) = text.split_once('=').ok_or("an answer has the form ID=JSON")?;
+    let value = RawValue::from_string(value.to_owned()).map_err(|error| format!("not JSON: {error}"))?;
+    Ok((id.to_owned(), value))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

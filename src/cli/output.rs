@@ -25,7 +25,8 @@ impl Printer {
         let results = &report.results;
         match self.form {
             OutputForm::Native => {
-                self.json(&native::Answer::new(id, results, &report.batches, report.elapsed))
+                let answer = native::Answer::new(id, results, &report.batches, report.elapsed);
+                self.json(&answer.requests(report.requests()))
             }
             OutputForm::Openai => self.json(&openai::messages(results)),
             OutputForm::Responses => self.json(&responses::items(results)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use serde_json::json;
-use toolyard::{Batch, Engine, Outcome, ParallelCategory, Preview, formats::read_document};
+use toolyard::{Batch, Engine, Outcome, ParallelCategory, Preview, Verdict, formats::read_document};
 
 use crate::{
     ALL_OK, SOME_NOT_OK,
@@ -56,6 +56,9 @@ struct PlanDocument<'a> {
     batches: &'a [Batch],
     decisions: Vec<Decision<'a>>,
     problems: Vec<Problem<'a>>,
+    /// Only with a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<Vec<Permission<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -74,6 +77,15 @@ struct Problem<'a> {
     error: &'a str,
 }
 
+#[derive(Serialize)]
+struct Permission<'a> {
+    index: usize,
+    action: &'a str,
+    resource: &'a str,
+    verdict: Verdict,
+    rule: &'a str,
+}
+
 impl<'a> PlanDocument<'a> {
     fn new(preview: &'a Preview) -> Self {
         let decision = |step: &'a toolyard::Step| Decision {
@@ -88,10 +100,19 @@ impl<'a> PlanDocument<'a> {
             outcome: problem.outcome,
             error: &problem.error,
         };
+        let permission = |permission: &'a toolyard::Permission| Permission {
+            index: permission.index,
+            action: &permission.check.action,
+            resource: &permission.check.resource,
+            verdict: permission.decision.verdict,
+            rule: &permission.decision.rule,
+        };
+        let has_policy = !preview.policy_version.is_empty();
         Self {
             batches: &preview.plan.batches,
             decisions: preview.plan.steps.iter().map(decision).collect(),
             problems: preview.problems.iter().map(problem).collect(),
+            permissions: has_policy.then(|| preview.permissions.iter().map(permission).collect()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{io::IsTerminal, path::Path, sync::Arc};
 
 use anyhow::{Context, bail};
-use toolyard::{Engine, ExecuteOptions, StubTool, config::Config, formats::Document, name};
+use toolyard::{Engine, ExecuteOptions, StubTool, ToolSpec, config::Config, formats::Document, name};
 use tracing_subscriber::EnvFilter;
 
 use crate::options::{EngineOptions, ListOptions};
@@ -72,17 +72,19 @@ pub(crate) fn list(options: &ListOptions, document: &Document) -> anyhow::Result
     }
     list.timeout = options.timeout;
     list.deadline = options.deadline;
-    if options.stub {
-        for (index, spec) in document.tools.iter().enumerate() {
-            let before =
-                document.tools[..index].iter().find(|other| name::key(&other.name) == name::key(&spec.name));
-            match before {
-                Some(same) if same == spec => {}
-                Some(_) => {
-                    bail!("tools, item {index}: {:?} is declared twice, with different schemas", spec.name)
-                }
-                None => list = list.guest(Arc::new(StubTool::new(spec.clone()))),
+    if options.stub { stubs(list, &document.tools) } else { Ok(list) }
+}
+
+/// Lets declared tools be answered by their own arguments.
+pub(crate) fn stubs(mut list: ExecuteOptions, tools: &[ToolSpec]) -> anyhow::Result<ExecuteOptions> {
+    for (index, spec) in tools.iter().enumerate() {
+        let before = tools[..index].iter().find(|other| name::key(&other.name) == name::key(&spec.name));
+        match before {
+            Some(same) if same == spec => {}
+            Some(_) => {
+                bail!("tools, item {index}: {:?} is declared twice, with different schemas", spec.name)
             }
+            None => list = list.guest(Arc::new(StubTool::new(spec.clone()))),
         }
     }
     Ok(list)

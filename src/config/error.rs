@@ -2,7 +2,7 @@
 
 use std::{fmt, io, ops::Range, path::PathBuf};
 
-use toolyard_contract::name;
+use toolyard_contract::{RuleError, name};
 
 /// Why a configuration cannot be used.
 #[derive(Debug)]
@@ -48,6 +48,12 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+impl From<RuleError> for ConfigError {
+    fn from(error: RuleError) -> Self {
+        Self::new(error.to_string())
+    }
+}
 
 /// Words the error of an unknown key, with the nearest known one.
 fn unknown_key(message: &str) -> Option<String> {

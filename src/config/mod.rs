@@ -14,7 +14,9 @@ use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 use toolyard_actors::YardConfig;
-use toolyard_contract::{ActivationController, ActivationRules, CustomTail, SharedTool, ToolSet, name};
+use toolyard_contract::{
+    ActivationController, ActivationRules, CustomTail, PermissionRules, SharedTool, ToolSet, name,
+};
 
 use crate::builtin::{BuiltinRegistry, file::FileRoot};
 
@@ -55,6 +57,9 @@ pub struct Config {
     pub engine: EngineSection,
     /// Which tools there are.
     pub tools: ToolsSection,
+    /// What calls may do.
+    #[serde(skip_serializing_if = "PermissionRules::is_empty")]
+    pub permissions: PermissionRules,
     /// The Python files whose functions are tools.
     #[cfg(feature = "python")]
     #[serde(skip_serializing_if = "PythonSection::is_default")]
@@ -104,6 +109,12 @@ impl Config {
                 limits: limits.map(|(name, limits)| (name.clone(), ToolLimitsSection::of(limits))).collect(),
                 ..ToolsSection::default()
             },
+            permissions: config
+                .permissions
+                .policy
+                .as_ref()
+                .and_then(|policy| policy.rules())
+                .unwrap_or_default(),
             #[cfg(feature = "python")]
             python: PythonSection::default(),
         }

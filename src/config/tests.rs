@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use toolyard_contract::{ActivationMode, ActivationRule};
+use toolyard_contract::{ActivationMode, ActivationRule, PermissionRule, Verdict};
 
 use super::*;
 use crate::Engine;
@@ -43,6 +43,14 @@ rate = { calls = 1, per_s = 0.5 }
 [[tools.rule]]
 mode = "activate"
 pattern = "calc*"
+
+[permissions]
+default = "deny"
+
+[[permissions.rule]]
+action = "file.*"
+resource = "out/*"
+verdict = "ask"
 "#;
 
 fn error(text: &str) -> String {
@@ -70,6 +78,8 @@ fn every_key_reaches_the_engine() {
         (calculator.max_in_flight, calculator.rate.unwrap().per),
         (Some(1), Duration::from_millis(500))
     );
+    assert_eq!(config.permissions.default, Verdict::Deny);
+    assert_eq!(config.permissions.rule, [PermissionRule::new(Verdict::Ask, "file.*", "out/*")]);
     assert!(yard.activation.is_active("calculator") && !yard.activation.is_active("file_read"));
 }
 
@@ -97,9 +107,9 @@ fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
             "line 3, column 1: unknown key \"patern\"; the nearest known one is \"pattern\"",
         ),
         #[cfg(feature = "python")]
-        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, python"),
+        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, permissions, python"),
         #[cfg(not(feature = "python"))]
-        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools"),
+        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, permissions"),
     ];
     for (text, expected) in cases {
         assert_eq!(error(text), expected, "{text}");
@@ -114,6 +124,11 @@ fn a_value_that_does_not_fit_is_an_error_with_its_place() {
         ("[engine]\nmax_in_flight = ", "line 2, column ", ""),
         ("[[tools.rule]]\nmode = \"maybe\"\npattern = \"*\"", "line 2, column 8: ", "maybe"),
         ("[[tools.rule]]\nmode = \"activate\"\npattern = \"[\"", "line 3, column 11: ", "cannot be read"),
+        (
+            "[[permissions.rule]]\naction = \"file.[\"\nverdict = \"ask\"",
+            "line 2, column 10: ",
+            "cannot be read",
+        ),
         ("[engine.agent]\nrate = { calls = 0, per_s = 1 }", "line 2, column 8: ", "at least one call"),
     ] {
         let error = error(text);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use toolyard_contract::{Batch, CallId, ToolResult, result::micros};
+use toolyard_contract::{Batch, CallId, Request, ToolResult, result::micros};
 
 use super::item::{Item, Parts};
 
@@ -20,6 +20,9 @@ pub struct Answer<'a> {
     pub results: &'a [ToolResult],
     /// How the calls that were planned were grouped.
     pub batches: &'a [Batch],
+    /// What must be answered before the rest can go on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Request<'a>>,
     /// From taking the list to its last result, in microseconds.
     pub elapsed_us: u64,
 }
@@ -27,6 +30,13 @@ pub struct Answer<'a> {
 impl<'a> Answer<'a> {
     /// Puts the answer to a document together.
     pub fn new(id: &'a CallId, results: &'a [ToolResult], batches: &'a [Batch], elapsed: Duration) -> Self {
-        Self { id, results, batches, elapsed_us: micros(elapsed) }
+        Self { id, results, batches, requests: Vec::new(), elapsed_us: micros(elapsed) }
+    }
+
+    /// Adds what must be answered.
+    #[must_use]
+    pub fn requests(mut self, requests: Vec<Request<'a>>) -> Self {
+        self.requests = requests;
+        self
     }
 }

@@ -17,6 +17,7 @@ fn results() -> Vec<ToolResult> {
         output: Some(output),
         error: None,
         detail: None,
+        request: None,
         elapsed: Duration::from_micros(41),
     };
     let failed = ToolResult {

@@ -4,6 +4,7 @@ mod benchmark;
 mod call;
 mod interrupt;
 mod plan;
+mod resume;
 
 use std::{
     io::Write,

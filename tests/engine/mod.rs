@@ -11,4 +11,4 @@ mod rates;
 mod restart;
 mod retries;
 mod state;
-mod tools;
+pub(crate) mod tools;

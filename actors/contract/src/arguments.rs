@@ -1,5 +1,7 @@
 //! The arguments of a call: text until the tool parses it, so that integers stay exact.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, value::RawValue};
 
@@ -167,7 +169,7 @@ pub fn inject(
         return Ok(arguments);
     }
     // Raw values, so that the model's integers stay exact.
-    let mut merged: std::collections::BTreeMap<String, Box<RawValue>> =
+    let mut merged: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(&arguments).map_err(|e| ArgumentError::Strict(e.into()))?;
     for name in wanted {
         let keep_explicit = policy == InjectPolicy::ExplicitWins && merged.contains_key(name);
@@ -176,6 +178,18 @@ pub fn inject(
         }
     }
     serde_json::to_string(&merged).map_err(|e| ArgumentError::Strict(e.into()))
+}
+
+/// Gives the arguments without the parameters that the runtime may fill in.
+pub(crate) fn without_injected<'a>(arguments: &'a str, injected: &[String]) -> Cow<'a, str> {
+    if injected.is_empty() {
+        return Cow::Borrowed(arguments);
+    }
+    let Ok(mut shown) = serde_json::from_str::<BTreeMap<String, &RawValue>>(arguments) else {
+        return Cow::Borrowed("{}");
+    };
+    shown.retain(|name, _| !injected.contains(name));
+    serde_json::to_string(&shown).map_or(Cow::Borrowed("{}"), Cow::Owned)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A call as a model makes it, and an item that could not be read as one.
 
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 use serde_json::value::RawValue;
 
 use crate::Arguments;
@@ -104,6 +104,13 @@ impl Serialize for CallId {
             Self::Text(text) => serializer.serialize_str(text),
             Self::Other(raw) => raw.serialize(serializer),
         }
+    }
+}
+
+/// Reads any JSON value; needs `serde_json`'s reader.
+impl<'de> Deserialize<'de> for CallId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(|raw| Self::from_raw(&raw))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::{CallId, Failure, ToolCall, ToolResult};
 
@@ -68,6 +68,11 @@ impl CallContext {
         self.host.call_id(self.position)
     }
 
+    /// The value that the tool asked for with [`Failure::needs_input`](crate::Failure::needs_input).
+    pub fn input(&self) -> Option<&RawValue> {
+        self.host.input(self.position)
+    }
+
     /// Tells whether the call has been given up: cancelled, timed out, or its list ended.
     ///
     /// An async tool need not ask: its future is dropped. A blocking tool that can take long should
@@ -124,6 +129,11 @@ pub trait CallHost: Send + Sync {
     fn call_id(&self, position: usize) -> Option<&CallId>;
     /// Tells whether the call at `position` has been given up.
     fn is_cancelled(&self, position: usize) -> bool;
+    /// The value with which the call at `position` goes on. Default: none.
+    fn input(&self, position: usize) -> Option<&RawValue> {
+        let _ = position;
+        None
+    }
     /// Tells whether anybody would see progress.
     fn listens(&self) -> bool;
     /// Takes a piece of progress of the call at `position`; must not wait.

@@ -133,6 +133,7 @@ mod tests {
             output: Some("fine".into()),
             error: None,
             detail: None,
+            request: None,
             elapsed: Duration::ZERO,
         };
         assert_eq!(relabel(done.clone(), "new").tool, "new");

@@ -10,9 +10,11 @@ pub mod alias;
 pub mod arguments;
 pub mod call;
 pub mod canonical;
+pub mod complete;
 pub mod context;
 pub mod control;
 pub mod decision;
+mod digest;
 pub mod function;
 #[cfg(test)]
 mod inert;
@@ -35,12 +37,14 @@ pub mod set;
 pub mod spec;
 pub mod state;
 pub mod strict;
+pub mod suspend;
 pub mod tool;
 
 pub use access::{Access, AccessMode, ResourceAccess, ResourceKey};
 pub use alias::{AliasCycle, Aliases};
 pub use arguments::{ArgumentError, Arguments, InjectPolicy};
 pub use call::{BadCall, CallId, ToolCall};
+pub use complete::{Completion, NextStep};
 pub use context::{CallContext, CallHost, Invocation, RunId, SubmitError};
 pub use control::{
     ActivationController, ActivationMode, ActivationRule, ActivationRules, NamesTool, PatternError,
@@ -51,7 +55,10 @@ pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;
 pub use outcome::Outcome;
 pub use output::{Detail, Failure, Output, Reply, ToolReturn};
-pub use permission::{PermissionCheck, PermissionContext};
+pub use permission::{
+    Judgement, PermissionCheck, PermissionContext, PermissionDecision, PermissionPolicy, PermissionRule,
+    PermissionRules, RuleError, RulePolicy, Verdict,
+};
 pub use plan::{Batch, BatchKind, Plan, Step, plan};
 pub use provider::{Provided, ProviderError, ProviderOptions, ToolProvider};
 pub use rate::Rate;
@@ -63,6 +70,10 @@ pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
 pub use state::{
     Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,
     StateWork, Stateful, StatefulTool, ToolState,
+};
+pub use suspend::{
+    Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,
+    SuspendedCall, SuspendedList, SuspensionStore,
 };
 pub use tool::{IntoTool, Tool, ToolFuture};
 

@@ -1,9 +1,9 @@
 //! What a tool gives back.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 
-use crate::Outcome;
+use crate::{Completion, Outcome};
 
 /// What a tool's future resolves to.
 pub type ToolReturn = Result<Reply, Failure>;
@@ -102,6 +102,17 @@ impl Serialize for Output {
     }
 }
 
+/// Reads a JSON string as text and anything else as it is written; needs `serde_json`'s reader.
+impl<'de> Deserialize<'de> for Output {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        match raw.get().as_bytes().first() {
+            Some(b'"') => serde_json::from_str(raw.get()).map(Self::Text).map_err(serde::de::Error::custom),
+            _ => Ok(Self::Json(raw)),
+        }
+    }
+}
+
 /// A tool's word that it worked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
@@ -114,6 +125,16 @@ pub struct Reply {
 impl<T: Into<Output>> From<T> for Reply {
     fn from(output: T) -> Self {
         Self { output: Some(output.into()), detail: None }
+    }
+}
+
+impl Reply {
+    /// The tool's work ends the agent loop: `patch` goes into the agent's state, and `status` to
+    /// whoever started the loop.
+    #[must_use]
+    pub fn complete(mut self, completion: Completion) -> Self {
+        self.detail.get_or_insert_default().complete = Some(completion);
+        self
     }
 }
 
@@ -163,6 +184,14 @@ impl Failure {
         Self::with(Outcome::TimedOut, error)
     }
 
+    /// The tool needs a value before it can go on, and has done nothing yet that must not be done
+    /// twice: with the answer, the call runs again from its start and finds the value in
+    /// [`CallContext::input`](crate::CallContext::input). `arguments` are those that it was called
+    /// with; `question` says what is wanted.
+    pub fn needs_input(arguments: String, question: impl Into<String>) -> Self {
+        Self { output: Some(Output::Text(arguments)), ..Self::with(Outcome::Suspended, question) }
+    }
+
     fn with(outcome: Outcome, error: impl Into<String>) -> Self {
         Self { outcome, error: error.into(), output: None, detail: None }
     }
@@ -183,7 +212,8 @@ impl Failure {
 }
 
 /// Facts beside a result. Absent ones are not written.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Detail {
     /// Where in the user's code it broke.
@@ -219,4 +249,7 @@ pub struct Detail {
     /// How often the call was tried, when more than once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+    /// The call ends the agent loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete: Option<Completion>,
 }

@@ -3,7 +3,7 @@
 //! This file alone decides order. Callers see [`Batch`]es; the runner sees [`Step`]s, each with
 //! what it waits for, so that plans finer than batches can come later without a change there.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ParallelDecision;
 
@@ -17,7 +17,7 @@ pub struct Plan {
 }
 
 /// A run of adjacent calls that share a strategy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// The strategy.
     pub kind: BatchKind,
@@ -26,7 +26,7 @@ pub struct Batch {
 }
 
 /// The strategies of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchKind {
     /// One call at a time, in order.

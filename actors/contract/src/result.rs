@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{CallId, Detail, Outcome, Output};
 
@@ -23,6 +23,8 @@ pub struct ToolResult {
     pub error: Option<String>,
     /// Facts beside the output.
     pub detail: Option<Box<Detail>>,
+    /// The request that the call waits for; only when the outcome is `suspended`.
+    pub request: Option<String>,
     /// From the start of the tool's work to its end; zero when nothing ran.
     pub elapsed: Duration,
 }
@@ -37,7 +39,8 @@ impl ToolResult {
 /// Writes the native form of the documents.
 impl Serialize for ToolResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("ToolResult", 8 + usize::from(self.detail.is_some()))?;
+        let optional = usize::from(self.detail.is_some()) + usize::from(self.request.is_some());
+        let mut out = serializer.serialize_struct("ToolResult", 8 + optional)?;
         out.serialize_field("index", &self.index)?;
         out.serialize_field("id", &self.id)?;
         out.serialize_field("tool", &self.tool)?;
@@ -49,7 +52,32 @@ impl Serialize for ToolResult {
         if let Some(detail) = &self.detail {
             out.serialize_field("detail", detail)?;
         }
+        if let Some(request) = &self.request {
+            out.serialize_field("request", request)?;
+        }
         out.end()
+    }
+}
+
+/// Reads the native form of the documents.
+impl<'de> Deserialize<'de> for ToolResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Native {
+            index: usize,
+            id: CallId,
+            tool: String,
+            outcome: Outcome,
+            output: Option<Output>,
+            error: Option<String>,
+            elapsed_us: u64,
+            detail: Option<Box<Detail>>,
+            request: Option<String>,
+        }
+        let Native { index, id, tool, outcome, output, error, elapsed_us, detail, request } =
+            Native::deserialize(deserializer)?;
+        let elapsed = Duration::from_micros(elapsed_us);
+        Ok(Self { index, id, tool, outcome, output, error, detail, request, elapsed })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, StatePart,
-    ToolReturn, ToolSpec, canonical::canonical,
+    ToolReturn, ToolSpec, arguments::without_injected, canonical::canonical,
 };
 
 /// The work of one call.
@@ -56,12 +56,13 @@ pub trait Tool: Send + Sync + 'static {
     /// Projects this call to what a permission policy judges; `None` when there is nothing to judge.
     ///
     /// By default the action is the declared one, else the tool's name, and the resource is the
-    /// canonical form of the arguments.
+    /// canonical form of the arguments without those that the runtime fills in, which may be secrets.
     fn permission_check(&self, arguments: &str, context: &PermissionContext<'_>) -> Option<PermissionCheck> {
         let _ = context;
         let spec = self.spec();
         let action = spec.permission_action.clone().unwrap_or_else(|| spec.name.clone());
-        let resource = canonical(arguments).unwrap_or_else(|_| arguments.to_owned());
+        let shown = without_injected(arguments, &spec.injected);
+        let resource = canonical(&shown).unwrap_or_else(|_| shown.into_owned());
         Some(PermissionCheck { action, resource })
     }
 

@@ -14,6 +14,7 @@ use super::{
     again::Retries,
     catalog::Entry,
     gate::{Label, Runnable},
+    parking::Parking,
     run::Run,
 };
 use crate::{
@@ -54,6 +55,8 @@ pub(crate) struct Driver {
     admitting: FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>,
     /// When the list was told to stop: nothing begins any more.
     stopped: Option<Instant>,
+    /// Taken when the list ends.
+    parking: Option<Parking>,
     _list_permit: Permit,
 }
 
@@ -72,6 +75,7 @@ enum Admitted {
 }
 
 impl Driver {
+    #[allow(clippy::too_many_arguments)] // what one list consists of
     pub(super) fn new(
         run: Arc<Run>,
         filed: UnboundedReceiver<Filed>,
@@ -80,6 +84,7 @@ impl Driver {
         plan: toolyard_contract::Plan,
         runnable: Vec<Runnable>,
         list_permit: Permit,
+        parking: Parking,
     ) -> Self {
         let items = run.labels().len();
         let shared = run.shared().clone();
@@ -100,6 +105,7 @@ impl Driver {
             groups: Vec::new(),
             admitting: FuturesUnordered::new(),
             stopped: None,
+            parking: Some(parking),
             _list_permit: list_permit,
         }
     }
@@ -387,6 +393,7 @@ impl Driver {
 
     fn report(mut self) -> Report {
         let (batches, answers) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.answers));
+        let parking = self.parking.take();
         let run = self.run.clone();
         drop(self);
         let (id, elapsed) = (run.id(), run.began().elapsed());
@@ -396,9 +403,10 @@ impl Driver {
         // Whoever still holds the run (a thread that could not be stopped) keeps its own labels.
         let labels = Arc::try_unwrap(run).map_or_else(|run| run.labels().to_vec(), Run::into_labels);
         let results = labels.into_iter().zip(answers).enumerate();
-        let results =
+        let mut results: Vec<_> =
             results.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))).collect();
-        Report { run: id, results, batches, elapsed }
+        let parked = parking.map_or_else(Vec::new, |parking| parking.finish(&mut results));
+        Report { run: id, results, batches, parked, elapsed }
     }
 }
 
@@ -413,5 +421,5 @@ impl Drop for Driver {
 fn result(index: usize, label: Label, finished: Finished) -> ToolResult {
     let Label { tool, id } = label;
     let Finished { outcome, output, error, detail, elapsed, .. } = finished;
-    ToolResult { index, id, tool, outcome, output, error, detail, elapsed }
+    ToolResult { index, id, tool, outcome, output, error, detail, request: None, elapsed }
 }

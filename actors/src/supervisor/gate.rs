@@ -5,13 +5,21 @@ use std::{
     sync::Arc,
 };
 
+use futures::{StreamExt, stream::FuturesUnordered};
 use toolyard_contract::{
     ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
-    ToolCall, arguments::inject, plan,
+    ToolCall, Verdict, arguments::inject, plan,
 };
 
-use super::catalog::{Catalog, Entry};
-use crate::{messages::ExecuteOptions, reply::Finished};
+use super::{
+    catalog::{Catalog, Entry},
+    parking::Asking,
+};
+use crate::{
+    messages::ExecuteOptions,
+    permission::{Judged, Permissions},
+    reply::Finished,
+};
 
 /// The tools that one list sees: the engine's, then those declared for the list alone.
 pub(crate) struct Scope {
@@ -21,17 +29,32 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
         self.catalog.get(name).or_else(|| self.guests.as_ref()?.get(name))
     }
 }
 
-/// A list after the gate: every item is either refused or planned.
+/// A list at the gate: what can be told without waiting for a policy.
+pub(crate) struct Gate {
+    labels: Vec<Label>,
+    refused: Vec<(u32, Finished)>,
+    /// What fits its tool; parallel to `decisions`.
+    runnable: Vec<Runnable>,
+    decisions: Vec<(usize, ParallelDecision)>,
+    /// What the policy says to them, in call order; nothing where there is nothing to judge.
+    judged: Vec<Judged>,
+}
+
+/// A list after the gate: every item is refused, parked or planned.
 pub(crate) struct Gated {
     /// Name and id of every item, for its answer.
     pub(crate) labels: Vec<Label>,
     /// The items that will not run.
     pub(crate) refused: Vec<(u32, Finished)>,
+    /// The items that wait for an approval.
+    pub(crate) asking: Vec<Asking>,
+    /// What the policy said, in call order.
+    pub(crate) judged: Vec<Judged>,
     /// The items that will, in call order; parallel to the plan's steps.
     pub(crate) runnable: Vec<Runnable>,
     /// Their order.
@@ -51,8 +74,15 @@ pub(crate) struct Runnable {
     pub(crate) arguments: String,
 }
 
-/// Judges every item of a list and plans those that may run.
-pub(crate) fn gate(scope: &Scope, calls: Vec<Result<ToolCall, BadCall>>, options: &ExecuteOptions) -> Gated {
+/// Judges every item of a list.
+pub(crate) fn gate(
+    scope: &Scope,
+    calls: Vec<Result<ToolCall, BadCall>>,
+    options: &ExecuteOptions,
+    permissions: &Permissions,
+) -> Gate {
+    let must_permit = permissions.config.policy.is_some() || !options.resumed.is_empty();
+    let mut judged = Vec::new();
     let mut labels = Vec::with_capacity(calls.len());
     let mut refused = Vec::new();
     let mut runnable = Vec::with_capacity(calls.len());
@@ -64,8 +94,14 @@ pub(crate) fn gate(scope: &Scope, calls: Vec<Result<ToolCall, BadCall>>, options
                 refused.push((position, Finished::without_output(Outcome::BadArguments, error)));
             }
             Ok(ToolCall { name, arguments, id }) => {
-                match judge(scope, &name, arguments, options) {
-                    Ok((run, decision)) => {
+                let passed = fit(scope, &name, arguments, options).and_then(|fit| {
+                    if must_permit {
+                        judged.extend(permit(&fit, position, options, permissions)?);
+                    }
+                    Ok(fit)
+                });
+                match passed {
+                    Ok(Fit { run, decision, .. }) => {
                         runnable.push(run);
                         decisions.push((position as usize, decision));
                     }
@@ -75,15 +111,85 @@ pub(crate) fn gate(scope: &Scope, calls: Vec<Result<ToolCall, BadCall>>, options
             }
         }
     }
-    Gated { labels, refused, runnable, plan: plan(decisions) }
+    Gate { labels, refused, runnable, decisions, judged }
 }
 
-fn judge(
-    scope: &Scope,
-    name: &str,
-    arguments: Arguments,
+impl Gate {
+    /// Tells whether a policy must be waited for.
+    pub(crate) fn waits(&self) -> bool {
+        self.judged.iter().any(|judged| judged.waits.is_some())
+    }
+
+    /// Waits for all that the policy has not decided, each with its own deadline.
+    pub(crate) async fn decide(&mut self, options: &ExecuteOptions) {
+        let waiting = self.judged.iter_mut().filter(|judged| judged.waits.is_some());
+        let deciding = waiting.map(|judged| {
+            let standing = options.standing(judged.position as usize);
+            judged.decided(standing)
+        });
+        deciding.collect::<FuturesUnordered<_>>().collect::<()>().await;
+    }
+
+    /// Plans what may run.
+    pub(crate) fn plan(self) -> Gated {
+        let Self { labels, mut refused, runnable, decisions, mut judged } = self;
+        if judged.iter().all(|judged| judged.decision.verdict == Verdict::Allow) {
+            return Gated { labels, refused, asking: Vec::new(), judged, runnable, plan: plan(decisions) };
+        }
+        let mut asking = Vec::new();
+        let (mut may_run, mut planned) =
+            (Vec::with_capacity(runnable.len()), Vec::with_capacity(runnable.len()));
+        let mut said = judged.iter_mut().peekable();
+        for (run, (position, decision)) in runnable.into_iter().zip(decisions) {
+            let said = said.next_if(|judged| judged.position as usize == position);
+            match said {
+                Some(judged) if judged.decision.verdict == Verdict::Ask => asking.push(Asking {
+                    position: judged.position,
+                    entry: run.entry,
+                    arguments: judged.arguments.take().unwrap_or(run.arguments),
+                    check: judged.check.clone(),
+                    rule: judged.decision.rule.clone(),
+                }),
+                Some(judged) if judged.decision.verdict == Verdict::Deny => {
+                    let error = format!(
+                        "tool {:?}: not permitted: {} {}",
+                        labels[position].tool, judged.check.action, judged.check.resource
+                    );
+                    refused.push((judged.position, Finished::without_output(Outcome::Denied, error)));
+                }
+                _ => {
+                    may_run.push(run);
+                    planned.push((position, decision));
+                }
+            }
+        }
+        refused.sort_by_key(|(position, _)| *position);
+        Gated { labels, refused, asking, judged, runnable: may_run, plan: plan(planned) }
+    }
+}
+
+/// A call that fits its tool.
+struct Fit {
+    run: Runnable,
+    decision: ParallelDecision,
+    /// The model's own arguments, where the runtime has filled some in.
+    own_arguments: Option<String>,
+}
+
+/// Asks the policy about a call.
+fn permit(
+    fit: &Fit,
+    position: u32,
     options: &ExecuteOptions,
-) -> Result<(Runnable, ParallelDecision), Finished> {
+    permissions: &Permissions,
+) -> Result<Option<Judged>, Finished> {
+    let Runnable { entry, arguments } = &fit.run;
+    let standing = options.standing(position as usize);
+    let judged = permissions.judge(entry, position, arguments, options.agent.as_deref(), standing)?;
+    Ok(judged.map(|judged| Judged { arguments: fit.own_arguments.clone(), ..judged }))
+}
+
+fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions) -> Result<Fit, Finished> {
     let Some(entry) = scope.get(name) else {
         let error = scope.catalog.unknown(name, |entry| entry.is_active(&scope.activation));
         return Err(Finished::without_output(Outcome::UnknownTool, error));
@@ -106,14 +212,15 @@ fn judge(
         finished
     };
     let mut text = arguments.into_object_text(spec).map_err(bad)?;
-    let mut context = DecisionContext::default();
+    let (mut context, mut own_arguments) = (DecisionContext::default(), None);
     if let Some(injected) = &options.injected {
         context.injected = spec.injected.iter().any(|name| injected.contains_key(name));
+        own_arguments = context.injected.then(|| text.clone());
         text = inject(text, spec, injected, options.inject_policy).map_err(bad)?;
     }
     let text = entry.check_arguments(text).map_err(bad)?;
     let decision = decide(entry, &text, &context)?;
-    Ok((Runnable { entry: entry.clone(), arguments: text }, decision))
+    Ok(Fit { run: Runnable { entry: entry.clone(), arguments: text }, decision, own_arguments })
 }
 
 /// Asks the tool, whose code may panic, whether the call may overlap.

@@ -11,6 +11,8 @@ mod again;
 pub(crate) mod catalog;
 mod drive;
 pub(crate) mod gate;
+mod judging;
+pub(crate) mod parking;
 pub(crate) mod run;
 
 use std::{
@@ -23,24 +25,23 @@ use std::{
 
 use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, ResponseFuture};
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::mpsc, time::timeout};
+use tokio::{runtime::Handle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::{ActivationController, RunId, StatePart, StateScope, Tool, ToolSpec};
-use tracing::Instrument;
+use toolyard_contract::{ActivationController, StatePart, StateScope, Tool, ToolSpec};
 
 use self::{
     catalog::{Catalog, CatalogError, Entry, Published, Route},
-    drive::Driver,
-    gate::{Gated, Scope, gate},
-    run::Run,
+    gate::{Scope, gate},
+    judging::{Begun, Judging},
 };
 use crate::{
     admission::{Admission, ToolGates, turnstile::Permit},
     messages::{
-        CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Problem,
-        Report, Stop,
+        CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
+        Stop,
     },
-    observe::{EventKind, Observers},
+    observe::Observers,
+    permission::Permissions,
     placement::Placement,
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) activation: ActivationController,
     /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
     pub(crate) tool_runtime: Option<Handle>,
+    pub(crate) permissions: Permissions,
     pub(crate) restarts: RestartPolicy,
     pub(crate) runs: AtomicU64,
     pub(crate) closed: AtomicBool,
@@ -103,7 +105,7 @@ impl Handler<ExecuteCalls> for SupervisorActor {
         match admission.lists.try_take(1) {
             // The common case: the first calls are on their way before this handler returns.
             Some(permit) => match self.shared.begin(message, permit) {
-                Ok(driver) => Box::pin(async move { Ok(driver.finish().await) }),
+                Ok(begun) => Box::pin(async move { Ok(begun.finish().await) }),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             },
             None => {
@@ -114,25 +116,16 @@ impl Handler<ExecuteCalls> for SupervisorActor {
     }
 }
 
-impl Driver {
-    async fn finish(self) -> Report {
-        let span = self.run.span().clone();
-        self.drive().instrument(span).await
-    }
-}
-
 impl Handler<PlanCalls> for SupervisorActor {
-    type Result = Result<Preview, EngineError>;
+    type Result = ResponseFuture<Result<Preview, EngineError>>;
 
     fn handle(&mut self, PlanCalls { calls, options }: PlanCalls, _: &mut Self::Context) -> Self::Result {
-        let Gated { labels, refused, plan, .. } = gate(&self.shared.scope(&options)?, calls, &options);
-        let problems = refused.into_iter().map(|(position, finished)| Problem {
-            index: position as usize,
-            outcome: finished.outcome,
-            error: finished.error.unwrap_or_default(),
-        });
-        let tools = labels.into_iter().map(|label| label.tool).collect();
-        Ok(Preview { problems: problems.collect(), tools, plan })
+        let shared = self.shared.clone();
+        Box::pin(async move {
+            let mut gate = gate(&shared.scope(&options)?, calls, &options, &shared.permissions);
+            gate.decide(&options).await;
+            Ok(Preview::new(gate.plan(), shared.permissions.version()))
+        })
     }
 }
 
@@ -159,8 +152,8 @@ impl Handler<ChangeCatalog> for SupervisorActor {
 }
 
 impl Shared {
-    /// Gates, plans and starts a list.
-    fn begin(self: &Arc<Self>, message: ExecuteCalls, permit: Permit) -> Result<Driver, EngineError> {
+    /// Gates, plans and starts a list, or as much of that as can be done without waiting.
+    fn begin(self: &Arc<Self>, message: ExecuteCalls, permit: Permit) -> Result<Begun, EngineError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(EngineError::Stopped);
         }
@@ -171,24 +164,14 @@ impl Shared {
         if calls.len() > most {
             return Err(EngineError::ListTooLong { most, calls: calls.len() });
         }
-        let Gated { labels, refused, runnable, plan } = gate(&self.scope(&options)?, calls, &options);
-        let id = RunId(self.runs.fetch_add(1, Ordering::Relaxed) + 1);
-        let (answers, filed) = mpsc::unbounded_channel();
-        let run = Run::new(id, self, &options, labels, answers, control);
-        let run = Arc::new(run);
-        if run.listens() {
-            run.emit(EventKind::ListAccepted { calls: run.labels().len(), agent: options.agent });
-            let planned = plan.steps.iter().filter_map(|step| u32::try_from(step.call).ok());
-            planned.for_each(|position| run.emit(EventKind::Accepted(run.info(position))));
-        }
-        let mut driver = Driver::new(run, filed, admission, agent, plan, runnable, permit);
-        refused.into_iter().for_each(|(position, finished)| driver.settle(position, finished));
-        driver.start();
-        Ok(driver)
+        let scope = self.scope(&options)?;
+        let gate = gate(&scope, calls, &options, &self.permissions);
+        let shared = self.clone();
+        Ok(Judging { shared, admission, agent, scope, gate, options, control, permit }.begin())
     }
 
     /// Waits until fewer lists are under way, then begins.
-    pub(crate) async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Driver, EngineError> {
+    pub(crate) async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Begun, EngineError> {
         let admission = self.admission(message.options.ancestry.depth)?;
         let limits = &admission.limits;
         let turn = admission.turn(message.options.agent.as_ref());

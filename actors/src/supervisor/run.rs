@@ -12,11 +12,12 @@ use std::{
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{
-    CallHost, CallId, RowKey, RunId, Runner, SubmitError, ToolCall, ToolResult, ToolSpec, result::micros,
+    CallHost, CallId, Outcome, RowKey, RunId, Runner, Standing, SubmitError, ToolCall, ToolResult, ToolSpec,
+    result::micros,
 };
 use tracing::Span;
 
@@ -38,6 +39,8 @@ pub(crate) struct Run {
     stop_on_failure: bool,
     began: Instant,
     labels: Vec<Label>,
+    /// The values that calls go on with.
+    inputs: FxHashMap<usize, Box<RawValue>>,
     answers: Answers,
     control: RunControl,
     shared: Arc<Shared>,
@@ -74,6 +77,7 @@ impl Run {
             stop_on_failure: options.stop_on_failure,
             began,
             labels,
+            inputs: inputs(options),
             answers,
             control,
             shared: shared.clone(),
@@ -155,7 +159,9 @@ impl Run {
 
     /// Lets nothing behind a call begin when it has ended badly and the caller asked for that.
     pub(crate) fn stop_at_failure(&self, position: u32, finished: &Finished) {
-        if self.stop_on_failure && !finished.outcome.is_ok() {
+        // A call that waits has not ended.
+        let ended_badly = !finished.outcome.is_ok() && finished.outcome != Outcome::Suspended;
+        if self.stop_on_failure && ended_badly {
             self.control.start_nothing_after(position);
         }
     }
@@ -206,6 +212,14 @@ impl Run {
     }
 }
 
+fn inputs(options: &ExecuteOptions) -> FxHashMap<usize, Box<RawValue>> {
+    let inputs = options.resumed.iter().filter_map(|resumed| match &resumed.standing {
+        Standing::Input(value) => Some((resumed.index, value.clone())),
+        _ => None,
+    });
+    inputs.collect()
+}
+
 impl CallHost for Run {
     fn agent(&self) -> Option<&str> {
         self.agent.as_deref()
@@ -218,6 +232,10 @@ impl CallHost for Run {
     fn is_cancelled(&self, position: usize) -> bool {
         self.control.is_cancelled()
             || u32::try_from(position).is_ok_and(|position| self.control.call_is_cancelled(position))
+    }
+
+    fn input(&self, position: usize) -> Option<&RawValue> {
+        self.inputs.get(&position).map(|value| &**value)
     }
 
     fn listens(&self) -> bool {
@@ -243,8 +261,8 @@ impl CallHost for Run {
             options.ancestry = self.ancestry_of_child(position);
             let shared = self.shared.clone();
             let list = shared.begin_later(ExecuteCalls::new(calls, options)).await;
-            let driver = list.map_err(|error| SubmitError { reason: error.to_string() })?;
-            Ok(driver.drive().await.results)
+            let list = list.map_err(|error| SubmitError { reason: error.to_string() })?;
+            Ok(list.finish().await.without_requests().results)
         })
     }
 }

@@ -1,0 +1,17 @@
+//! Calls that wait for somebody: what must be kept so that they can go on, here or elsewhere.
+
+mod answer;
+mod call;
+mod list;
+mod parked;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    answer::{Answer, Answers},
+    call::SuspendedCall,
+    list::{RecordError, Refusal, Resumption, Standing, SuspendedList},
+    parked::{Binding, Need, ParkedCall, Request},
+    store::{ChangedCall, Restored, SuspensionStore},
+};

@@ -1,0 +1,239 @@
+//! Asks the policy about calls, and remembers what people have answered.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use tokio::time::timeout;
+use toolyard_contract::{
+    Binding, Judgement, Outcome, PermissionCheck, PermissionContext, PermissionDecision, PermissionPolicy,
+    PermissionRule, Standing, ToolSpec, Verdict, canonical::canonical, permission::CompiledRule,
+};
+
+use crate::{reply::Finished, supervisor::catalog::Entry};
+
+/// Who judges calls, and how long people and policies may take.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct PermissionConfig {
+    /// Judges every call. Default: none, everything is allowed.
+    pub policy: Option<Arc<dyn PermissionPolicy>>,
+    /// How long a policy that must wait may take; then the call is denied. Default 30 s, as for
+    /// everything else that keeps a list from starting.
+    pub decide_within: Duration,
+    /// How long a request stays open. Default 24 h: somebody may have to come to work first.
+    pub answer_within: Duration,
+}
+
+impl Default for PermissionConfig {
+    fn default() -> Self {
+        Self { policy: None, decide_within: Duration::from_secs(30), answer_within: Duration::from_hours(24) }
+    }
+}
+
+impl fmt::Debug for PermissionConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermissionConfig")
+            .field("policy", &self.policy.as_ref().map(|policy| policy.version().into_owned()))
+            .field("decide_within", &self.decide_within)
+            .field("answer_within", &self.answer_within)
+            .finish()
+    }
+}
+
+/// The permissions of one engine.
+pub(crate) struct Permissions {
+    pub(crate) config: PermissionConfig,
+    session: RwLock<Vec<SessionRule>>,
+    /// Requests that were answered here, until they would have expired anyway: whoever kept a copy of
+    /// a record cannot use it twice.
+    spent: Mutex<FxHashMap<String, Timestamp>>,
+    nonces: RandomState,
+}
+
+struct SessionRule {
+    agent: Option<String>,
+    rule: CompiledRule,
+}
+
+/// What was said to one call, or will be.
+pub(crate) struct Judged {
+    pub(crate) position: u32,
+    pub(crate) check: PermissionCheck,
+    pub(crate) decision: PermissionDecision,
+    /// The model's own arguments, where the runtime has filled some in since.
+    pub(crate) arguments: Option<String>,
+    pub(crate) waits: Option<BoxFuture<'static, PermissionDecision>>,
+}
+
+impl Permissions {
+    pub(crate) fn new(config: PermissionConfig) -> Self {
+        Self { config, session: RwLock::default(), spent: Mutex::default(), nonces: RandomState::new() }
+    }
+
+    /// The version of the policy; empty without one.
+    pub(crate) fn version(&self) -> String {
+        self.config.policy.as_ref().map_or_else(String::new, |policy| policy.version().into_owned())
+    }
+
+    /// Asks about one call; `None` when there is nothing to judge.
+    pub(crate) fn judge(
+        &self,
+        entry: &Entry,
+        position: u32,
+        arguments: &str,
+        agent: Option<&str>,
+        standing: Option<&Standing>,
+    ) -> Result<Option<Judged>, Finished> {
+        let ask_again = matches!(standing, Some(Standing::AskAgain));
+        if self.config.policy.is_none() && !ask_again {
+            return Ok(None);
+        }
+        let context = PermissionContext { agent };
+        let check = catch_unwind(AssertUnwindSafe(|| entry.tool.permission_check(arguments, &context)))
+            .map_err(|_| {
+                let error = format!("tool {:?}: panicked while saying what the call does", entry.spec().name);
+                Finished::without_output(Outcome::Panicked, error)
+            })?;
+        let check = match check {
+            Some(check) => check,
+            None if ask_again => whole_call(entry.spec(), arguments),
+            None => return Ok(None),
+        };
+        let (mut decision, waits) = self.decide(&check, &context);
+        if waits.is_none() {
+            decision = stand(decision, standing);
+        }
+        Ok(Some(Judged { position, check, decision, arguments: None, waits }))
+    }
+
+    fn decide(
+        &self,
+        check: &PermissionCheck,
+        context: &PermissionContext<'_>,
+    ) -> (PermissionDecision, Option<BoxFuture<'static, PermissionDecision>>) {
+        let Some(policy) = &self.config.policy else {
+            return (PermissionDecision::new(Verdict::Allow, "no policy"), None);
+        };
+        let judgement = catch_unwind(AssertUnwindSafe(|| policy.judge(check, context)));
+        let session = self.session_rule(check, context.agent);
+        match judgement {
+            Ok(Judgement::Now(decision)) => (with_session(decision, session), None),
+            Ok(Judgement::Later(waits)) => {
+                let unanswered = PermissionDecision::new(Verdict::Deny, "the policy did not answer in time");
+                let within = self.config.decide_within;
+                let waits = async move {
+                    match timeout(within, AssertUnwindSafe(waits).catch_unwind()).await {
+                        Ok(Ok(decision)) => with_session(decision, session),
+                        Ok(Err(_)) => panicked(),
+                        Err(_) => unanswered,
+                    }
+                };
+                (PermissionDecision::new(Verdict::Deny, "not decided yet"), Some(waits.boxed()))
+            }
+            Err(_) => (panicked(), None),
+        }
+    }
+
+    fn session_rule(&self, check: &PermissionCheck, agent: Option<&str>) -> Option<String> {
+        let session = self.session.read();
+        let mut rules = session.iter().filter(|session| session.agent.as_deref() == agent);
+        rules
+            .find(|session| session.rule.matches(check))
+            .map(|found| format!("session: {}", found.rule.rule()))
+    }
+
+    /// Allows an action on a resource for one agent as long as the engine lives.
+    pub(crate) fn allow_for_session(&self, agent: Option<&str>, check: &PermissionCheck) {
+        // The pattern of a rule for exactly one call is well-formed.
+        let Ok(rule) = PermissionRule::exactly(Verdict::Allow, check).compile() else { return };
+        let mut session = self.session.write();
+        if !session.iter().any(|known| known.agent.as_deref() == agent && known.rule.rule() == rule.rule()) {
+            session.push(SessionRule { agent: agent.map(str::to_owned), rule });
+        }
+    }
+
+    /// The rules that people have approved for an agent's session.
+    pub(crate) fn session_rules(&self, agent: Option<&str>) -> Vec<PermissionRule> {
+        let session = self.session.read();
+        let mine = session.iter().filter(|session| session.agent.as_deref() == agent);
+        mine.map(|session| session.rule.rule().clone()).collect()
+    }
+
+    /// What an answer to a new request will be bound to.
+    pub(crate) fn bind(&self, spec: &ToolSpec, policy: &str, agent: Option<&str>) -> Binding {
+        let now = Timestamp::now();
+        let expires_at = now.checked_add(self.config.answer_within).unwrap_or(Timestamp::MAX);
+        let nonce = format!("{:016x}{:x}", self.nonces.hash_one(now.as_nanosecond()), now.as_nanosecond());
+        Binding::new(spec, policy, agent, nonce, expires_at)
+    }
+
+    /// Notes that a request has been answered; false when it was before.
+    pub(crate) fn spend(&self, request: &str, expires_at: Timestamp) -> bool {
+        const SWEEP_AT: usize = 1_024; // requests
+        let mut spent = self.spent.lock();
+        if spent.len() >= SWEEP_AT && spent.len().is_power_of_two() {
+            let now = Timestamp::now();
+            spent.retain(|_, expires_at| *expires_at > now);
+        }
+        spent.insert(request.to_owned(), expires_at).is_none()
+    }
+
+    pub(crate) fn is_spent(&self, request: &str) -> bool {
+        self.spent.lock().contains_key(request)
+    }
+
+    /// Takes an answer back that led to nothing.
+    pub(crate) fn unspend(&self, request: &str) {
+        self.spent.lock().remove(request);
+    }
+}
+
+impl Judged {
+    /// Waits for the policy's answer.
+    pub(crate) async fn decided(&mut self, standing: Option<&Standing>) {
+        if let Some(waits) = self.waits.take() {
+            self.decision = stand(waits.await, standing);
+        }
+    }
+}
+
+/// What an earlier answer makes of a decision.
+fn stand(mut decision: PermissionDecision, standing: Option<&Standing>) -> PermissionDecision {
+    match (standing, decision.verdict) {
+        (Some(Standing::Approved), Verdict::Ask) => {
+            decision.verdict = Verdict::Allow;
+            decision.rule = format!("approved; {}", decision.rule);
+        }
+        (Some(Standing::AskAgain), Verdict::Allow) => {
+            decision.verdict = Verdict::Ask;
+            decision.rule = format!("asked again; {}", decision.rule);
+        }
+        _ => {}
+    }
+    decision
+}
+
+fn with_session(decision: PermissionDecision, session: Option<String>) -> PermissionDecision {
+    match (decision.verdict, session) {
+        (Verdict::Ask, Some(rule)) => PermissionDecision::new(Verdict::Allow, rule),
+        _ => decision,
+    }
+}
+
+fn panicked() -> PermissionDecision {
+    PermissionDecision::new(Verdict::Deny, "the policy panicked")
+}
+
+fn whole_call(spec: &ToolSpec, arguments: &str) -> PermissionCheck {
+    let resource = canonical(arguments).unwrap_or_else(|_| arguments.to_owned());
+    PermissionCheck { action: spec.name.clone(), resource }
+}

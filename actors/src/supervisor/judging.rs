@@ -1,0 +1,93 @@
+//! A list between the gate and its driver: it may have to wait for a policy.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use tokio::sync::mpsc;
+use toolyard_contract::RunId;
+use tracing::Instrument;
+
+use super::{
+    Shared,
+    drive::Driver,
+    gate::{Gate, Gated, Scope},
+    parking::Parking,
+    run::{Run, RunControl},
+};
+use crate::{
+    admission::{Admission, AgentPass, turnstile::Permit},
+    messages::{ExecuteOptions, Report},
+    observe::EventKind,
+};
+
+/// A list that has been taken.
+pub(crate) enum Begun {
+    /// Its first calls are on their way.
+    Driving(Driver),
+    /// Its policy has not answered yet.
+    Judging(Judging),
+}
+
+/// A list at the gate.
+pub(crate) struct Judging {
+    pub(super) shared: Arc<Shared>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) agent: AgentPass,
+    pub(super) scope: Scope,
+    pub(super) gate: Gate,
+    pub(super) options: ExecuteOptions,
+    pub(super) control: RunControl,
+    pub(super) permit: Permit,
+}
+
+impl Begun {
+    /// Runs the list to its end.
+    pub(crate) async fn finish(self) -> Report {
+        let driver = match self {
+            Self::Driving(driver) => driver,
+            Self::Judging(mut judging) => {
+                judging.gate.decide(&judging.options).await;
+                judging.launch()
+            }
+        };
+        let span = driver.run.span().clone();
+        driver.drive().instrument(span).await
+    }
+}
+
+impl Judging {
+    /// Starts the list, unless a policy must be waited for.
+    pub(super) fn begin(self) -> Begun {
+        if self.gate.waits() { Begun::Judging(self) } else { Begun::Driving(self.launch()) }
+    }
+
+    /// Plans and starts a list that has been judged.
+    fn launch(self) -> Driver {
+        let Self { shared, admission, agent, scope, gate, options, control, permit } = self;
+        let Gated { labels, refused, asking, judged, runnable, plan } = gate.plan();
+        let id = RunId(shared.runs.fetch_add(1, Ordering::Relaxed) + 1);
+        let (answers, filed) = mpsc::unbounded_channel();
+        let run = Arc::new(Run::new(id, &shared, &options, labels, answers, control));
+        let mut parking = Parking::new(&shared, scope, &options);
+        if run.listens() {
+            run.emit(EventKind::ListAccepted { calls: run.labels().len(), agent: options.agent });
+            for judged in judged {
+                run.emit(EventKind::Judged {
+                    call: run.info(judged.position),
+                    check: judged.check,
+                    decision: judged.decision,
+                    version: shared.permissions.version(),
+                });
+            }
+            let planned = plan.steps.iter().filter_map(|step| u32::try_from(step.call).ok());
+            planned.for_each(|position| run.emit(EventKind::Accepted(run.info(position))));
+        }
+        let parked: Vec<_> =
+            asking.into_iter().map(|asking| (asking.position, parking.park(asking, run.labels()))).collect();
+        let mut driver = Driver::new(run, filed, admission, agent, plan, runnable, permit, parking);
+        for (position, finished) in refused.into_iter().chain(parked) {
+            driver.settle(position, finished);
+        }
+        driver.start();
+        driver
+    }
+}

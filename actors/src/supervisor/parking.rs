@@ -1,0 +1,124 @@
+//! The calls of one list that wait for somebody. Nothing is held for them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Map, Value, value::RawValue};
+use toolyard_contract::{
+    Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolResult, ToolSpec, name,
+};
+
+use super::{
+    Shared,
+    catalog::Entry,
+    gate::{Label, Scope},
+};
+use crate::{messages::ExecuteOptions, permission::Permissions, reply::Finished};
+
+/// A call that the policy wants to be asked about.
+pub(crate) struct Asking {
+    pub(crate) position: u32,
+    pub(crate) entry: Arc<Entry>,
+    /// The model's own arguments.
+    pub(crate) arguments: String,
+    pub(crate) check: PermissionCheck,
+    pub(crate) rule: String,
+}
+
+/// The calls of one list that wait.
+pub(crate) struct Parking {
+    shared: Arc<Shared>,
+    scope: Scope,
+    agent: Option<Arc<str>>,
+    injected: Option<Arc<Map<String, Value>>>,
+    calls: Vec<ParkedCall>,
+}
+
+impl Parking {
+    pub(super) fn new(shared: &Arc<Shared>, scope: Scope, options: &ExecuteOptions) -> Self {
+        Self {
+            shared: shared.clone(),
+            scope,
+            agent: options.agent.clone(),
+            injected: options.injected.clone(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Parks a call that must be approved.
+    pub(super) fn park(&mut self, asking: Asking, labels: &[Label]) -> Finished {
+        let Asking { position, entry, arguments, check: PermissionCheck { action, resource }, rule } = asking;
+        let label = &labels[position as usize];
+        let reason = format!("waits for approval of {action} {resource}");
+        let error = format!("tool {:?}: {reason}", label.tool);
+        let need = Need::Approval { action, resource, rule };
+        let policy = self.permissions().version();
+        self.add(position as usize, label, entry.spec(), arguments, need, &policy, reason);
+        Finished::without_output(Outcome::Suspended, error)
+    }
+
+    /// Parks the calls whose tools have asked for a value, names every request in its call's result,
+    /// and gives the calls that wait, in call order.
+    pub(super) fn finish(mut self, results: &mut [ToolResult]) -> Vec<ParkedCall> {
+        for call in &self.calls {
+            results[call.index].request = Some(call.call.request_id.clone());
+        }
+        let waits = |result: &&mut ToolResult| result.outcome == Outcome::Suspended;
+        for result in results.iter_mut().filter(waits).filter(|result| result.request.is_none()) {
+            self.park_asked(result);
+        }
+        self.calls.sort_by_key(|call| call.index);
+        self.calls
+    }
+
+    fn park_asked(&mut self, result: &mut ToolResult) {
+        let given_back = result.output.take().and_then(|output| self.without_injected(output.to_text()));
+        let (Some(arguments), Some(entry)) = (given_back, self.scope.get(&result.tool).cloned()) else {
+            result.outcome = Outcome::Failed;
+            result.error = Some(format!(
+                "tool {:?}: asked for a value, but did not give its arguments back",
+                result.tool
+            ));
+            return;
+        };
+        let reason = result.error.clone().unwrap_or_default();
+        let label = Label { tool: result.tool.clone(), id: result.id.clone() };
+        self.add(result.index, &label, entry.spec(), arguments, Need::Input, "", reason);
+        result.request = self.calls.last().map(|parked| parked.call.request_id.clone());
+    }
+
+    /// Takes the runtime's values out again: they may be secrets, and will be filled in anew.
+    fn without_injected(&self, arguments: &str) -> Option<String> {
+        let mut object: BTreeMap<String, &RawValue> = serde_json::from_str(arguments).ok()?;
+        let Some(injected) = &self.injected else { return Some(arguments.to_owned()) };
+        object.retain(|name, raw| {
+            let value = serde_json::from_str::<Value>(raw.get()).ok();
+            !injected.get(name).is_some_and(|injected| value.as_ref() == Some(injected))
+        });
+        serde_json::to_string(&object).ok()
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one parked call
+    fn add(
+        &mut self,
+        index: usize,
+        label: &Label,
+        spec: &ToolSpec,
+        arguments: String,
+        need: Need,
+        policy: &str,
+        reason: String,
+    ) {
+        let binding = self.permissions().bind(spec, policy, self.agent.as_deref());
+        let call = SuspendedCall {
+            request_id: binding.request_id(&spec.name, &arguments),
+            tool: name::key(&label.tool).into_owned(),
+            tool_call_id: label.id.as_text().map(str::trim).unwrap_or_default().to_owned(),
+            arguments: RawValue::from_string(arguments).ok(),
+        };
+        self.calls.push(ParkedCall { index, call, need, reason, binding, claimed: false });
+    }
+
+    fn permissions(&self) -> &Permissions {
+        &self.shared.permissions
+    }
+}
