@@ -10,6 +10,8 @@ pub mod config;
 mod engine;
 pub mod formats;
 mod inner_state;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod persist;
 #[cfg(feature = "python")]
 mod python;
@@ -25,6 +27,8 @@ pub use engine::{Engine, IntoCalls, Run};
 pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
+#[cfg(any(feature = "mcp", feature = "python"))]
+pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, DroppedEvents, EngineError,
     EngineEvent, EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, PlanCalls, Preview, Problem,
@@ -32,7 +36,7 @@ pub use toolyard_actors::{
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{
-    child::{ResourceLimits, keep_if_asked},
+    child::ResourceLimits,
     python::{NanPolicy, PythonConfig, PythonFile, PythonReport},
 };
 pub use toolyard_contract::{self as contract, *};

@@ -4,9 +4,13 @@
 mod activation;
 mod call;
 mod interrupt;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod options;
 mod output;
 mod plan;
+#[cfg(feature = "mcp")]
+mod servers;
 mod setup;
 mod tools;
 
@@ -22,11 +26,14 @@ const ALL_OK: u8 = 0;
 const SOME_NOT_OK: u8 = 1;
 /// Usage, unreadable input, bad configuration.
 const UNUSABLE: u8 = 2;
+/// Nothing that was asked for could be done.
+#[cfg(feature = "mcp")]
+const NOTHING_RAN: u8 = 3;
 /// Stopped by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    #[cfg(feature = "python")]
+    #[cfg(any(feature = "mcp", feature = "python"))]
     toolyard::keep_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -65,6 +72,8 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
     match verb {
         Verb::Call(options) => call::run(&options).await,
         Verb::Plan(options) => plan::run(&options).await,
-        Verb::Tools(options) => tools::run(&options),
+        Verb::Tools(options) => tools::run(&options).await,
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(options) => mcp::run(&options).await,
     }
 }
