@@ -45,6 +45,8 @@ struct Inner {
     settings: Settings,
     #[cfg_attr(not(feature = "python"), allow(dead_code))]
     prepared: Prepared,
+    #[cfg(feature = "mcp")]
+    mcp: crate::mcp::McpPool,
 }
 
 /// What was made ready before anybody could use the engine.
@@ -87,12 +89,26 @@ impl Engine {
     }
 
     pub(crate) fn new(thread: SystemThread, yard: Yard, settings: Settings, prepared: Prepared) -> Self {
-        Self(Arc::new(Inner { yard, thread, settings, prepared }))
+        let inner = Inner {
+            #[cfg(feature = "mcp")]
+            mcp: crate::mcp::McpPool::new(yard.clone()),
+            yard,
+            thread,
+            settings,
+            prepared,
+        };
+        Self(Arc::new(inner))
     }
 
     #[cfg(feature = "python")]
     pub(crate) fn python(&self) -> &Prepared {
         &self.0.prepared
+    }
+
+    /// The MCP servers of the engine.
+    #[cfg(feature = "mcp")]
+    pub fn mcp(&self) -> &crate::mcp::McpPool {
+        &self.0.mcp
     }
 
     pub(crate) fn yard(&self) -> &Yard {

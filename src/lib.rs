@@ -10,6 +10,8 @@ pub mod config;
 mod engine;
 pub mod formats;
 mod inner_state;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod persist;
 #[cfg(feature = "python")]
 mod python;
@@ -26,6 +28,8 @@ pub use engine::{Engine, IntoCalls, Run};
 pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
+#[cfg(any(feature = "mcp", feature = "python"))]
+pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
     EngineError, EngineEvent, EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, Permission,
@@ -34,7 +38,7 @@ pub use toolyard_actors::{
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{
-    child::{ResourceLimits, keep_if_asked},
+    child::ResourceLimits,
     python::{NanPolicy, PythonConfig, PythonFile, PythonReport},
 };
 pub use toolyard_contract::{self as contract, *};

@@ -8,6 +8,8 @@ mod formats;
 #[cfg(feature = "macros")]
 mod functions;
 mod layering;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;

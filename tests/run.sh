@@ -13,7 +13,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-setup=(packages tools venvs)
+setup=(packages tools venvs npm)
 checks=(format lint licences test doctest docs examples readme package)
 
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -26,6 +26,8 @@ step_packages() {
   local missing=()
   command -v cc > /dev/null || missing+=(build-essential)
   python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3 python3-venv python3-pip)
+  command -v npm > /dev/null || missing+=(nodejs npm)
+  command -v git > /dev/null || missing+=(git)
   if ((${#missing[@]} == 0)); then return; fi
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
@@ -41,6 +43,23 @@ step_venvs() {
   venv bfcl --no-deps bfcl-eval==2026.3.23 mpmath==1.3.0
   # The judge of schemas from Python signatures.
   venv pydantic pydantic==2.14.4 jsonschema==4.26.0 typing_extensions==4.16.0 numpy==2.4.6
+  # MCP servers on both generations of the SDK.
+  venv mcp1 mcp==1.30.0
+  venv mcp2 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
+}
+
+# MCP servers that people use.
+step_npm() {
+  local folder=$TOOLYARD_TEST_VENVS/npm-mcp
+  local packages=(
+    @modelcontextprotocol/server-everything@2026.8.31
+    @modelcontextprotocol/server-filesystem@2026.8.31
+    @modelcontextprotocol/server-memory@2026.8.31
+  )
+  if [[ "$(cat "$folder/made-with" 2> /dev/null)" == "${packages[*]}" ]]; then return; fi
+  mkdir -p "$folder"
+  npm install --silent --no-audit --no-fund --prefix "$folder" "${packages[@]}"
+  echo "${packages[*]}" > "$folder/made-with"
 }
 
 step_format() {

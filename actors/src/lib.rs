@@ -8,6 +8,8 @@ mod begun;
 #[cfg(feature = "child")]
 pub mod child;
 mod guard;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 mod messages;
 mod observe;
 mod permission;

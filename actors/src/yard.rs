@@ -117,6 +117,8 @@ impl Yard {
             placement: Mutex::new(placement),
             #[cfg(feature = "python")]
             python: Mutex::default(),
+            #[cfg(feature = "mcp")]
+            mcp_sessions: Mutex::default(),
         });
         if let Err(error) = shared.change_catalog(changes) {
             shared.placement.lock().stop();

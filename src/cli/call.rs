@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine)?;
+    let engine = setup::engine(&options.engine).await?;
     let interrupt = Interrupt::listen()?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
     let all_ok = if options.input.jsonl {
@@ -70,6 +70,8 @@ async fn execute(
 ) -> anyhow::Result<(Document, Report)> {
     let mut document = read_document(bytes)?;
     let list = setup::list(options, &document)?;
+    #[cfg(feature = "mcp")]
+    let list = crate::servers::ready_for(engine, &document, list).await;
     let run = engine.start(std::mem::take(&mut document.calls), list);
     let control = run.control();
     let mut report = run.into_future();

@@ -4,10 +4,14 @@
 mod activation;
 mod call;
 mod interrupt;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod options;
 mod output;
 mod plan;
 mod resume;
+#[cfg(feature = "mcp")]
+mod servers;
 mod setup;
 mod tools;
 
@@ -23,11 +27,14 @@ const ALL_OK: u8 = 0;
 const SOME_NOT_OK: u8 = 1;
 /// Usage, unreadable input, bad configuration.
 const UNUSABLE: u8 = 2;
+/// Nothing that was asked for could be done.
+#[cfg(feature = "mcp")]
+const NOTHING_RAN: u8 = 3;
 /// Stopped by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    #[cfg(feature = "python")]
+    #[cfg(any(feature = "mcp", feature = "python"))]
     toolyard::keep_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -67,6 +74,8 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         Verb::Call(options) => call::run(&options).await,
         Verb::Plan(options) => plan::run(&options).await,
         Verb::Resume(options) => resume::run(&options).await,
-        Verb::Tools(options) => tools::run(&options),
+        Verb::Tools(options) => tools::run(&options).await,
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(options) => mcp::run(&options).await,
     }
 }

@@ -28,6 +28,9 @@ pub(crate) enum Verb {
     Resume(Box<ResumeOptions>),
     /// Lists the tools with their schemas
     Tools(Box<ToolsOptions>),
+    /// Looks at MCP servers
+    #[cfg(feature = "mcp")]
+    Mcp(Box<McpOptions>),
 }
 
 #[derive(Args, Debug)]
@@ -96,6 +99,52 @@ pub(crate) struct ToolsOptions {
     pub(crate) format: ToolsForm,
 }
 
+#[cfg(feature = "mcp")]
+#[derive(Args, Debug)]
+pub(crate) struct McpOptions {
+    /// A file of MCP servers, the usual `{"mcpServers": {…}}`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) mcp_config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) verb: McpVerb,
+}
+
+#[cfg(feature = "mcp")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpVerb {
+    /// Shows each server's state, after a try to connect to all
+    Status,
+    /// Lists the tools of all servers
+    Tools,
+    /// Lists the prompts of one server, or of all
+    Prompts {
+        /// The server
+        server: Option<String>,
+    },
+    /// Lists the resources of one server, or of all
+    Resources {
+        /// The server
+        server: Option<String>,
+    },
+    /// Reads a resource
+    Read {
+        /// The server
+        server: String,
+        /// The resource
+        uri: String,
+    },
+    /// Gets a prompt, filled in
+    Prompt {
+        /// The server
+        server: String,
+        /// The prompt
+        name: String,
+        /// Its arguments
+        #[arg(value_name = "NAME=TEXT", value_parser = argument)]
+        arguments: Vec<(String, String)>,
+    },
+}
+
 /// Where documents come from.
 #[derive(Args, Debug)]
 pub(crate) struct InputOptions {
@@ -123,6 +172,10 @@ pub(crate) struct EngineOptions {
     #[cfg(feature = "python")]
     #[arg(long, value_name = "FILE[:GLOB,!GLOB]")]
     pub(crate) python: Vec<toolyard::PythonFile>,
+    /// A file of MCP servers, the usual `{"mcpServers": {…}}`; their tools are there as `server_tool`
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp_config: Option<PathBuf>,
     /// The folder that file tools never lead out of [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -189,6 +242,12 @@ fn answer(text: &str) -> Result<(String, Box<RawValue>), String> {
     let (id, value) = text.split_once('=').ok_or("an answer has the form ID=JSON")?;
     let value = RawValue::from_string(value.to_owned()).map_err(|error| format!("not JSON: {error}"))?;
     Ok((id.to_owned(), value))
+}
+
+#[cfg(feature = "mcp")]
+fn argument(text: &str) -> Result<(String, String), String> {
+    let split = text.split_once('=').ok_or_else(|| format!("{text:?} is not of the form NAME=TEXT"))?;
+    Ok((split.0.to_owned(), split.1.to_owned()))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

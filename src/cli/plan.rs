@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &PlanOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine)?;
+    let engine = setup::engine(&options.engine).await?;
     let printer = Printer { form: OutputForm::Native, lines: options.input.jsonl };
     let mut all_ok = true;
     if options.input.jsonl {
@@ -47,6 +47,8 @@ pub(crate) async fn run(options: &PlanOptions) -> anyhow::Result<u8> {
 async fn plan(engine: &Engine, options: &PlanOptions, bytes: &[u8]) -> anyhow::Result<Preview> {
     let document = read_document(bytes)?;
     let list = setup::list(&options.list, &document)?;
+    #[cfg(feature = "mcp")]
+    let list = crate::servers::ready_for(engine, &document, list).await;
     Ok(engine.plan(document.calls, list).await?)
 }
 

@@ -12,7 +12,7 @@ use crate::{
 pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     let (mut file, mut list) = SuspendFile::open(&options.file)?;
     list.recover();
-    let engine = setup::engine(&options.engine)?;
+    let engine = setup::engine(&options.engine).await?;
     let interrupt = Interrupt::listen()?;
     let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;
     let mut how = setup::stubs(ExecuteOptions::new(), &declared.tools)?;

@@ -21,7 +21,7 @@ pub(crate) fn logging(level: Option<&str>) {
 }
 
 /// Puts the engine together: the configuration, with what the options say over it.
-pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
+pub(crate) async fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     #[cfg_attr(not(feature = "python"), allow(unused_mut))]
     let mut builder = Engine::builder().config(&config(options)?)?;
     #[cfg(feature = "python")]
@@ -34,6 +34,8 @@ pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     for problem in &engine.python_report().problems {
         eprintln!("toolyard: python: {problem}");
     }
+    #[cfg(feature = "mcp")]
+    crate::servers::add(&engine, options.mcp_config.as_deref()).await?;
     Ok(engine)
 }
 

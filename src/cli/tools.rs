@@ -1,5 +1,7 @@
 //! `toolyard tools`: lists the tools with their schemas.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolyard::{NameTable, ToolSpec, formats::schema};
@@ -11,8 +13,10 @@ use crate::{
     setup,
 };
 
-pub(crate) fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine)?;
+pub(crate) async fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
+    let engine = setup::engine(&options.engine).await?;
+    #[cfg(feature = "mcp")]
+    crate::servers::settled(&engine).await;
     let specs = engine.active_specs();
     let names = NameTable::new(specs.iter().map(|spec| spec.name.as_str()));
     let printer = Printer { form: OutputForm::Native, lines: false };
@@ -30,6 +34,7 @@ pub(crate) fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
             printer.json(&each::<Value>(&specs, &names, name))?;
         }
     }
+    engine.shutdown(Duration::ZERO).await;
     Ok(ALL_OK)
 }
 

@@ -246,6 +246,9 @@ pub struct Detail {
     /// All content blocks of an MCP result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
+    /// What an MCP server said beside its result.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Value>,
     /// How often the call was tried, when more than once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,

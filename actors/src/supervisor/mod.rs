@@ -73,6 +73,9 @@ pub(crate) struct Shared {
     pub(crate) placement: Mutex<Placement>,
     #[cfg(feature = "python")]
     pub(crate) python: Mutex<Vec<crate::python::PythonSource>>,
+    /// The sessions to close when the engine stops.
+    #[cfg(feature = "mcp")]
+    pub(crate) mcp_sessions: Mutex<Vec<actix::WeakAddr<crate::mcp::McpSessionActor>>>,
 }
 
 /// Takes lists of calls and runs them on the tools' actors.
@@ -136,6 +139,11 @@ impl Handler<Stop> for SupervisorActor {
         let shared = self.shared.clone();
         Box::pin(async move {
             shared.drain(patience).await;
+            #[cfg(feature = "mcp")]
+            {
+                let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
+                crate::mcp::close_sessions(sessions).await;
+            }
             // Tool and state actors end with their last address.
             shared.published.publish(Catalog::default());
             shared.placement.lock().stop();
@@ -152,6 +160,14 @@ impl Handler<ChangeCatalog> for SupervisorActor {
 }
 
 impl Shared {
+    /// Remembers a session for the engine's end.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn note_mcp_session(&self, session: &actix::Addr<crate::mcp::McpSessionActor>) {
+        let mut sessions = self.mcp_sessions.lock();
+        sessions.retain(|session| session.upgrade().is_some());
+        sessions.push(session.downgrade());
+    }
+
     /// Gates, plans and starts a list, or as much of that as can be done without waiting.
     fn begin(self: &Arc<Self>, message: ExecuteCalls, permit: Permit) -> Result<Begun, EngineError> {
         if self.closed.load(Ordering::Acquire) {

@@ -1,0 +1,444 @@
+//! ```text
+//! McpSessionActor
+//! Receives  Connect, Disconnect, Broken; Opened, Ended, ToolsChanged, Listed from its own tasks
+//! Sends     the tools of its server to the pool, from a task
+//! Owns      the connection to one server, and who waits for it
+//! Lives on  one arbiter, chosen when the server is added
+//! Fails     never by a server's fault: connections are opened and read by tasks
+//! ```
+
+use std::{
+    sync::{Arc, Weak},
+    time::{Duration, SystemTime},
+};
+
+use actix::{Actor, AsyncContext, Context, Handler, Message, ResponseFuture, SpawnHandle};
+use tokio::{
+    sync::{oneshot, watch},
+    task::AbortHandle,
+    time::{Instant, timeout},
+};
+
+use super::{
+    config::{LinkMode, McpServerConfig},
+    handler::OnToolsChanged,
+    link::{Link, LinkEnd, Opened, open},
+    listing::list,
+    pool::PoolInner,
+    session::{OpenLink, View},
+    status::McpState,
+};
+use crate::reply::{MAILBOX, post};
+
+/// How long changes of a list are gathered before it is read again: servers announce each tool on its own.
+const GATHER: Duration = Duration::from_millis(300);
+
+/// When a list that could not be read is tried again.
+const LIST_AGAIN: Duration = Duration::from_secs(5);
+
+/// How long a connection must have lived for its end to begin a new row of failures.
+const STEADY: Duration = Duration::from_secs(10);
+
+/// Gets the open link, opening it if need be. Several callers share one try and its outcome.
+#[derive(Message)]
+#[rtype(result = "Result<Arc<Link>, String>")]
+pub(super) struct Connect;
+
+/// Closes the link and returns when nothing of it is left.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Disconnect {
+    /// Nobody may connect again.
+    pub(crate) for_good: bool,
+}
+
+/// A request could not be sent over a link.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Broken {
+    pub(super) generation: u64,
+    pub(super) reason: String,
+}
+
+/// A try to open a link has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct OpenEnded(u64, Result<Opened, LinkEnd>);
+
+/// A link has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct LinkEnded(u64, LinkEnd);
+
+/// The server says that its tools have changed.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ToolsChanged(u64);
+
+/// The tools have been listed and published: how many, and the problems of single ones.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Listed(u64, Result<(usize, Vec<String>), String>);
+
+enum State {
+    Idle,
+    Connecting(AbortHandle),
+    Ready(Arc<Link>, Instant),
+    Backoff(Instant, SpawnHandle),
+    Failed(Instant),
+    Closing,
+}
+
+impl State {
+    fn name(&self) -> McpState {
+        match self {
+            Self::Idle => McpState::Idle,
+            Self::Connecting(_) => McpState::Connecting,
+            Self::Ready(..) => McpState::Ready,
+            Self::Backoff(..) => McpState::Backoff,
+            Self::Failed(_) => McpState::Failed,
+            Self::Closing => McpState::Closing,
+        }
+    }
+}
+
+#[derive(PartialEq)]
+enum Listing {
+    No,
+    Soon,
+    Now,
+    /// The list changed while it was read.
+    NowAndAgain,
+}
+
+pub(crate) struct McpSessionActor {
+    name: String,
+    config: Arc<McpServerConfig>,
+    pool: Weak<PoolInner>,
+    state: State,
+    /// Counts connections; messages about older ones are ignored.
+    generation: u64,
+    /// Failures in a row.
+    failures: u32,
+    waiting: Vec<oneshot::Sender<Result<Arc<Link>, String>>>,
+    leaving: Vec<oneshot::Sender<()>>,
+    gone: bool,
+    listing: Listing,
+    open: OpenLink,
+    view: watch::Sender<View>,
+}
+
+impl McpSessionActor {
+    pub(super) fn new(
+        name: String,
+        config: Arc<McpServerConfig>,
+        open: OpenLink,
+        view: watch::Sender<View>,
+        pool: Weak<PoolInner>,
+    ) -> Self {
+        Self {
+            name,
+            config,
+            pool,
+            state: State::Idle,
+            generation: 0,
+            failures: 0,
+            waiting: Vec::new(),
+            leaving: Vec::new(),
+            gone: false,
+            listing: Listing::No,
+            open,
+            view,
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        let link = if let State::Ready(link, _) = &state { Some(link.clone()) } else { None };
+        self.view.send_modify(|view| {
+            view.state = state.name();
+            view.pid = link.as_ref().and_then(|link| link.pid);
+            view.era = link.as_ref().map(|link| link.version.clone());
+            view.generation = self.generation;
+            view.since = Some(SystemTime::now());
+        });
+        *self.open.lock() = link;
+        self.state = state;
+    }
+
+    fn note_error(&self, error: String) {
+        tracing::warn!(server = self.name, error, "MCP server");
+        self.view.send_modify(|view| {
+            view.last_error = Some(error);
+            view.settled = true;
+        });
+    }
+
+    fn answer_waiting(&mut self, outcome: &Result<Arc<Link>, String>) {
+        for waiting in self.waiting.drain(..) {
+            // One that gave up needs no answer.
+            let _ = waiting.send(outcome.clone());
+        }
+    }
+
+    fn start_connecting(&mut self, ctx: &mut Context<Self>) {
+        self.generation += 1;
+        let (generation, config, actor) = (self.generation, self.config.clone(), ctx.address());
+        let changes = actor.downgrade();
+        let on_tools_changed: OnToolsChanged = Arc::new(move || {
+            if let Some(actor) = changes.upgrade() {
+                post(&actor, ToolsChanged(generation));
+            }
+        });
+        let task = tokio::spawn(async move {
+            let opened = open(&config, generation, on_tools_changed).await;
+            post(&actor, OpenEnded(generation, opened));
+        });
+        self.enter(State::Connecting(task.abort_handle()));
+    }
+
+    /// Takes note of a failure and plans the next try.
+    fn fail(&mut self, end: &LinkEnd, ctx: &mut Context<Self>) {
+        self.failures += 1;
+        self.note_error(end.in_full());
+        if self.config.mode == LinkMode::PerCall {
+            return self.enter(State::Idle);
+        }
+        if self.failures > self.config.backoff.tries {
+            self.enter(State::Failed(Instant::now() + self.config.backoff.longest));
+            return self.answer_waiting(&Err(end.reason.clone()));
+        }
+        let pause = self.config.backoff.pause(self.failures);
+        let again = ctx.run_later(pause, Self::start_connecting);
+        self.enter(State::Backoff(Instant::now() + pause, again));
+    }
+
+    fn list_soon(&mut self, after: Duration, ctx: &mut Context<Self>) {
+        match self.listing {
+            Listing::Now => self.listing = Listing::NowAndAgain,
+            Listing::No => {
+                self.listing = Listing::Soon;
+                let generation = self.generation;
+                ctx.run_later(after, move |actor, ctx| {
+                    if generation == actor.generation {
+                        actor.list_now(ctx);
+                    }
+                });
+            }
+            Listing::Soon | Listing::NowAndAgain => {}
+        }
+    }
+
+    fn list_now(&mut self, ctx: &mut Context<Self>) {
+        self.listing = Listing::No;
+        let State::Ready(link, _) = &self.state else { return };
+        self.listing = Listing::Now;
+        let (generation, link, actor) = (self.generation, link.clone(), ctx.address());
+        let (name, pool, patience) = (self.name.clone(), self.pool.clone(), self.config.connect_timeout);
+        tokio::spawn(async move {
+            let listed = match timeout(patience, list(&link)).await {
+                Ok(Ok(tools)) => match pool.upgrade() {
+                    Some(pool) => Ok((tools.len(), pool.publish(&name, &actor, tools).await)),
+                    None => Err("the pool is gone".to_owned()),
+                },
+                Ok(Err(error)) => Err(error.reason().to_owned()),
+                Err(_) => Err(format!("there was no answer within {} s", patience.as_secs_f64())),
+            };
+            post(&actor, Listed(generation, listed));
+        });
+    }
+
+    /// The end of a connection that somebody asked for.
+    fn closed(&mut self, ctx: &mut Context<Self>) {
+        self.enter(State::Idle);
+        for leaving in self.leaving.drain(..) {
+            let _ = leaving.send(());
+        }
+        if !self.waiting.is_empty() {
+            self.start_connecting(ctx);
+        }
+    }
+}
+
+impl Actor for McpSessionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+impl Handler<Connect> for McpSessionActor {
+    type Result = ResponseFuture<Result<Arc<Link>, String>>;
+
+    fn handle(&mut self, _: Connect, ctx: &mut Self::Context) -> Self::Result {
+        let now = Instant::now();
+        let last_error = || self.view.borrow().last_error.clone().unwrap_or_default();
+        let refusal = match &self.state {
+            _ if self.gone => Some("the server was removed".to_owned()),
+            State::Ready(link, _) if link.is_open() => {
+                let link = link.clone();
+                return Box::pin(async { Ok(link) });
+            }
+            State::Failed(until) if now < *until => {
+                Some(format!("{}; it is not tried again yet", last_error()))
+            }
+            State::Backoff(until, _) if *until > now + self.config.connect_timeout => Some(last_error()),
+            _ => None,
+        };
+        if let Some(refusal) = refusal {
+            return Box::pin(async { Err(refusal) });
+        }
+        let (send, receive) = oneshot::channel();
+        self.waiting.push(send);
+        if matches!(self.state, State::Idle | State::Failed(_)) {
+            self.start_connecting(ctx);
+        }
+        Box::pin(async { receive.await.unwrap_or_else(|_| Err("its session has ended".to_owned())) })
+    }
+}
+
+impl Handler<Disconnect> for McpSessionActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, Disconnect { for_good }: Disconnect, ctx: &mut Self::Context) -> Self::Result {
+        self.gone |= for_good;
+        self.failures = 0;
+        self.answer_waiting(&Err("it was disconnected".to_owned()));
+        match &self.state {
+            State::Ready(link, _) => {
+                link.close();
+                self.enter(State::Closing);
+            }
+            State::Closing => {}
+            State::Connecting(task) => {
+                // Dropping the task kills what it started; its late word is about an older generation.
+                task.abort();
+                self.generation += 1;
+                self.enter(State::Idle);
+            }
+            State::Backoff(_, again) => {
+                ctx.cancel_future(*again);
+                self.enter(State::Idle);
+            }
+            State::Idle | State::Failed(_) => self.enter(State::Idle),
+        }
+        if !matches!(self.state, State::Closing) {
+            return Box::pin(async {});
+        }
+        let (send, receive) = oneshot::channel();
+        self.leaving.push(send);
+        Box::pin(async { receive.await.unwrap_or_default() })
+    }
+}
+
+impl Handler<Broken> for McpSessionActor {
+    type Result = ();
+
+    fn handle(&mut self, Broken { generation, reason }: Broken, _: &mut Self::Context) {
+        if let State::Ready(link, _) = &self.state
+            && link.generation == generation
+        {
+            // Its end follows, and the next try with it.
+            link.close();
+            *self.open.lock() = None;
+            self.note_error(reason);
+        }
+    }
+}
+
+impl Handler<OpenEnded> for McpSessionActor {
+    type Result = ();
+
+    fn handle(&mut self, OpenEnded(generation, outcome): OpenEnded, ctx: &mut Self::Context) {
+        if generation != self.generation || self.gone {
+            if let Ok(opened) = outcome {
+                opened.link.close();
+            }
+            return;
+        }
+        match outcome {
+            Ok(Opened { link, ended }) => {
+                let actor = ctx.address();
+                tokio::spawn(async move {
+                    let end = ended.await;
+                    let cut = |_| LinkEnd { reason: "the connection went away".to_owned(), last_words: None };
+                    post(&actor, LinkEnded(generation, end.unwrap_or_else(cut)));
+                });
+                self.enter(State::Ready(link.clone(), Instant::now()));
+                self.answer_waiting(&Ok(link));
+                self.list_now(ctx);
+            }
+            Err(end) => {
+                self.fail(&end, ctx);
+                self.answer_waiting(&Err(end.reason));
+            }
+        }
+    }
+}
+
+impl Handler<LinkEnded> for McpSessionActor {
+    type Result = ();
+
+    fn handle(&mut self, LinkEnded(generation, end): LinkEnded, ctx: &mut Self::Context) {
+        if generation != self.generation {
+            return;
+        }
+        self.listing = Listing::No;
+        let (name, reason) = (&self.name, &end.reason);
+        tracing::debug!(server = name, generation, reason, "MCP connection ended");
+        match &self.state {
+            State::Closing => self.closed(ctx),
+            State::Ready(_, since) => {
+                if since.elapsed() >= STEADY {
+                    self.failures = 0;
+                }
+                self.fail(&end, ctx);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Handler<ToolsChanged> for McpSessionActor {
+    type Result = ();
+
+    fn handle(&mut self, ToolsChanged(generation): ToolsChanged, ctx: &mut Self::Context) {
+        if generation == self.generation {
+            self.list_soon(GATHER, ctx);
+        }
+    }
+}
+
+impl Handler<Listed> for McpSessionActor {
+    type Result = ();
+
+    fn handle(&mut self, Listed(generation, outcome): Listed, ctx: &mut Self::Context) {
+        if generation != self.generation {
+            return;
+        }
+        let again = std::mem::replace(&mut self.listing, Listing::No) == Listing::NowAndAgain;
+        match outcome {
+            Ok((tools, problems)) => {
+                self.view.send_modify(|view| {
+                    view.tools = Some(tools);
+                    view.problems = problems;
+                    view.settled = true;
+                });
+                if again {
+                    self.list_soon(GATHER, ctx);
+                }
+            }
+            Err(reason) => {
+                self.note_error(format!("its tools could not be listed: {reason}"));
+                self.list_soon(LIST_AGAIN, ctx);
+            }
+        }
+        if self.config.mode == LinkMode::PerCall
+            && let State::Ready(link, _) = &self.state
+        {
+            // Calls have links of their own; this one was for the list.
+            link.close();
+            self.enter(State::Closing);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! How a server is reached, and how its connection is kept.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+/// How a server is reached.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum McpLink {
+    /// A program that speaks over its standard input and output.
+    Stdio {
+        /// The program: a path, or a name that is looked up on `PATH`.
+        command: PathBuf,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables set in its environment, beside those of this process.
+        env: BTreeMap<String, String>,
+        /// The folder that it starts in; `None`: this process's.
+        folder: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// Where it listens.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// How connections to a server are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkMode {
+    /// One connection carries all calls. Opened when it is first needed and kept.
+    #[default]
+    Persistent,
+    /// Every call has a connection of its own, closed after it.
+    PerCall,
+}
+
+/// Which revision of the protocol is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProtocolEra {
+    /// 2026-07-28 where the server knows it, else what it does know.
+    #[default]
+    Auto,
+    /// Up to 2025-11-25: with a handshake.
+    Legacy,
+    /// From 2026-07-28: without one.
+    Modern,
+}
+
+/// How one server is reached and its connection kept. Built by chaining; every field has a default.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct McpServerConfig {
+    /// How the server is reached.
+    pub link: McpLink,
+    /// How connections are used. Default: one carries all calls.
+    pub mode: LinkMode,
+    /// Which revision of the protocol is spoken. Default: the newest that both know.
+    pub era: ProtocolEra,
+    /// How long connecting may take, and how long a call waits for it. Default 30 s: programs that are installed at
+    /// their first start take that long.
+    pub connect_timeout: Duration,
+    /// How long one call may take. Default: the engine's.
+    pub timeout: Option<Duration>,
+    /// The largest message that the server may send, in bytes; a larger answer fails its call. Default 64 MiB: a
+    /// picture of 20 MB fits twice, as text and as structured content.
+    pub largest_message_bytes: usize,
+    /// Believes the server's hints: read-only tools may overlap with any call, and idempotent ones may be sent again.
+    /// Default: false, because a server can claim anything.
+    pub trust_hints: bool,
+    /// How many private connections may be open at once with [`LinkMode::PerCall`]. Default 4: each may be a process.
+    pub private_links: usize,
+    /// How connecting is tried again.
+    pub backoff: Backoff,
+}
+
+/// How connecting is tried again after a failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Backoff {
+    /// The longest pause before the second try; it doubles with each further one. Default 250 ms.
+    pub first: Duration,
+    /// The longest pause. Default 30 s.
+    pub longest: Duration,
+    /// How many failures in a row end the tries; the next call after the longest pause begins anew. Default 8.
+    pub tries: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(250), longest: Duration::from_secs(30), tries: 8 }
+    }
+}
+
+impl Backoff {
+    /// The pause after so many failures in a row: at random between half and all of the longest, so that many
+    /// clients of one server do not come back at the same moment.
+    pub(super) fn pause(&self, failures: u32) -> Duration {
+        let doublings = 2_u32.saturating_pow(failures.saturating_sub(1));
+        let most = self.first.saturating_mul(doublings).min(self.longest);
+        most.mul_f64(0.5 + 0.5 * chance())
+    }
+}
+
+/// A number between 0 and 1.
+fn chance() -> f64 {
+    use std::hash::{BuildHasher, RandomState};
+    let high = RandomState::new().hash_one(0_u8) >> 40;
+    f64::from(u32::try_from(high).unwrap_or_default()) / f64::from(1_u32 << 24)
+}
+
+impl McpServerConfig {
+    /// A server that is a program.
+    pub fn stdio<A: Into<String>>(command: impl Into<PathBuf>, args: impl IntoIterator<Item = A>) -> Self {
+        Self::new(McpLink::Stdio {
+            command: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: BTreeMap::new(),
+            folder: None,
+        })
+    }
+
+    /// A server that is reached by streamable HTTP.
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::new(McpLink::Http { url: url.into(), headers: BTreeMap::new() })
+    }
+
+    /// Starts with a link and all defaults.
+    pub fn new(link: McpLink) -> Self {
+        Self {
+            link,
+            mode: LinkMode::default(),
+            era: ProtocolEra::default(),
+            connect_timeout: Duration::from_secs(30),
+            timeout: None,
+            largest_message_bytes: 64 << 20,
+            trust_hints: false,
+            private_links: 4,
+            backoff: Backoff::default(),
+        }
+    }
+
+    /// Sets one variable of a program's environment. Without effect on a server reached by HTTP.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let McpLink::Stdio { env, .. } = &mut self.link {
+            env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Sets how connections are used.
+    #[must_use]
+    pub fn mode(mut self, mode: LinkMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets how long connecting may take.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how long one call may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the largest message that the server may send, in bytes.
+    #[must_use]
+    pub fn largest_message_bytes(mut self, bytes: usize) -> Self {
+        self.largest_message_bytes = bytes;
+        self
+    }
+
+    /// Sets whether the server's hints are believed.
+    #[must_use]
+    pub fn trust_hints(mut self, trust: bool) -> Self {
+        self.trust_hints = trust;
+        self
+    }
+
+    /// Sets how connecting is tried again.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+}
+
+/// Shows the names of variables and headers alone: their values may be secrets.
+impl fmt::Debug for McpLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio { command, env, folder, .. } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("env", &env.keys())
+                .field("folder", folder)
+                .finish_non_exhaustive(),
+            Self::Http { headers, .. } => {
+                f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_are_spread() {
+        let backoff = Backoff::default();
+        for failures in 1..40 {
+            let most = Duration::from_millis(250).saturating_mul(2_u32.saturating_pow(failures - 1));
+            let most = most.min(backoff.longest);
+            let pause = backoff.pause(failures);
+            assert!(pause <= most && pause >= most / 2, "{failures}: {pause:?}");
+        }
+        let pauses: std::collections::BTreeSet<_> = (0..20).map(|_| backoff.pause(5)).collect();
+        assert!(pauses.len() > 1);
+    }
+
+    #[test]
+    fn debug_output_has_no_secrets() {
+        let config = McpServerConfig::stdio("server", ["--token=hush"]).env("KEY", "hush");
+        assert!(!format!("{config:?}").contains("hush"));
+    }
+}

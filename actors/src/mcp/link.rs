@@ -1,0 +1,409 @@
+//! One open connection to a server: its start, its requests, its end.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        CancelledNotification, CancelledNotificationParam, ClientRequest, ProtocolVersion, RequestId,
+        ServerCapabilities, ServerResult, SubscriptionFilter,
+    },
+    service::{
+        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
+        RunningService, ServiceError,
+    },
+};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use toolyard_contract::CallContext;
+
+use super::{
+    config::{McpLink, McpServerConfig, ProtocolEra},
+    handler::{LinkHandler, OnToolsChanged},
+    http,
+    progress::ProgressBook,
+    wire::{Pipes, Probed},
+};
+use crate::child::{ChildCommand, ChildProcess};
+
+/// How long a server may take to take note of a close before its connection is cut.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a process that closed its pipes may take to end by itself.
+const EXIT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// An open connection. It stays open until [`close`](Self::close), or until the server ends it.
+pub(super) struct Link {
+    peer: Peer<RoleClient>,
+    /// Counts the connections of one session; what is said about an older one is ignored.
+    pub(super) generation: u64,
+    /// The server's process group.
+    pub(super) pid: Option<i32>,
+    /// The protocol revision that was agreed on.
+    pub(super) version: String,
+    /// What the server said that it offers.
+    offers: ServerCapabilities,
+    progress: Arc<ProgressBook>,
+    in_flight: AtomicUsize,
+    close: CancellationToken,
+}
+
+/// A connection that was just opened.
+pub(super) struct Opened {
+    pub(super) link: Arc<Link>,
+    /// Resolves when nothing of it is left.
+    pub(super) ended: oneshot::Receiver<LinkEnd>,
+}
+
+/// Why a connection ended or was not had.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LinkEnd {
+    /// In words, fit for a model.
+    pub(super) reason: String,
+    /// The last line that the server wrote to standard error, for the operator.
+    pub(super) last_words: Option<String>,
+}
+
+impl LinkEnd {
+    fn plain(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), last_words: None }
+    }
+
+    fn of_child(reason: String, child: &ChildProcess) -> Self {
+        let stderr = child.stderr_text();
+        let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        Self { reason, last_words: last.map(str::to_owned) }
+    }
+
+    /// All that is known, for the operator.
+    pub(super) fn in_full(&self) -> String {
+        match &self.last_words {
+            Some(words) => format!("{}: {words}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
+/// Why a request brought no result.
+#[derive(Debug)]
+pub(super) enum RequestError {
+    /// It was not sent.
+    NotSent(String),
+    /// It was sent, or may have been; no answer will come.
+    Lost(String),
+    /// The server refused it.
+    Refused(String),
+}
+
+impl RequestError {
+    pub(super) fn reason(&self) -> &str {
+        match self {
+            Self::NotSent(reason) | Self::Lost(reason) | Self::Refused(reason) => reason,
+        }
+    }
+}
+
+/// Opens a connection.
+///
+/// # Cancellation
+/// Dropping the future kills the server's process.
+pub(super) async fn open(
+    config: &McpServerConfig,
+    generation: u64,
+    on_tools_changed: OnToolsChanged,
+) -> Result<Opened, LinkEnd> {
+    let opening = async {
+        match &config.link {
+            McpLink::Stdio { command, args, env, folder } => {
+                let mut start = ChildCommand::new(command).args(args);
+                for (name, value) in env {
+                    start = start.env(name, value);
+                }
+                if let Some(folder) = folder {
+                    start = start.folder(folder);
+                }
+                open_child(&start, config, generation, on_tools_changed).await
+            }
+            McpLink::Http { url, headers } => {
+                let transport =
+                    http::transport(url, headers, config.largest_message_bytes).map_err(LinkEnd::plain)?;
+                let progress = Arc::new(ProgressBook::default());
+                let handler =
+                    LinkHandler { progress: progress.clone(), on_tools_changed: on_tools_changed.clone() };
+                let served = handler.serve_with_lifecycle(transport, lifecycle(config.era)).await;
+                let service = served.map_err(|error| LinkEnd::plain(describe(&error)))?;
+                Ok(keep(service, None, generation, progress, on_tools_changed))
+            }
+        }
+    };
+    let late =
+        |_| LinkEnd::plain(format!("it did not answer within {} s", config.connect_timeout.as_secs_f64()));
+    timeout(config.connect_timeout, opening).await.map_err(late)?
+}
+
+async fn open_child(
+    start: &ChildCommand,
+    config: &McpServerConfig,
+    generation: u64,
+    on_tools_changed: OnToolsChanged,
+) -> Result<Opened, LinkEnd> {
+    let mut child = start.start().map_err(|error| LinkEnd::plain(error.to_string()))?;
+    let (Some(read), Some(write)) = (child.take_stdout(), child.take_stdin()) else {
+        return Err(LinkEnd::plain("its pipes are gone"));
+    };
+    let progress = Arc::new(ProgressBook::default());
+    let handler = LinkHandler { progress: progress.clone(), on_tools_changed: on_tools_changed.clone() };
+    let mut pipes = Pipes::new(read, write, config.largest_message_bytes);
+    let serving = async {
+        let mut era = config.era;
+        if era == ProtocolEra::Auto && pipes.probe(config.connect_timeout / 2).await == Probed::Unknown {
+            era = ProtocolEra::Legacy;
+        }
+        handler.serve_with_lifecycle(pipes, lifecycle(era)).await
+    };
+    tokio::select! {
+        biased;
+        served = serving => match served {
+            Ok(service) => Ok(keep(service, Some(child), generation, progress, on_tools_changed)),
+            Err(error) => {
+                // One that closed its pipes is about to end, and its exit status says more.
+                let ended = timeout(EXIT_PATIENCE, child.wait()).await;
+                let reason = match ended {
+                    Ok(exit) => format!("it ended while starting ({exit})"),
+                    Err(_) => describe(&error),
+                };
+                child.stop().await;
+                Err(LinkEnd::of_child(reason, &child))
+            }
+        },
+        exit = child.wait() => Err(LinkEnd::of_child(format!("it ended while starting ({exit})"), &child)),
+    }
+}
+
+fn lifecycle(era: ProtocolEra) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match era {
+        ProtocolEra::Auto => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+        ProtocolEra::Legacy => ClientLifecycleMode::Initialize,
+        ProtocolEra::Modern => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+/// Sees to an open connection until it ends.
+fn keep(
+    service: RunningService<RoleClient, LinkHandler>,
+    child: Option<ChildProcess>,
+    generation: u64,
+    progress: Arc<ProgressBook>,
+    on_tools_changed: OnToolsChanged,
+) -> Opened {
+    let info = service.peer_info();
+    let close = CancellationToken::new();
+    let link = Arc::new(Link {
+        peer: service.peer().clone(),
+        generation,
+        pid: child.as_ref().map(ChildProcess::group_id),
+        version: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
+        offers: info.map(|info| info.capabilities.clone()).unwrap_or_default(),
+        progress,
+        in_flight: AtomicUsize::new(0),
+        close: close.clone(),
+    });
+    let (say_ended, ended) = oneshot::channel();
+    let pushes = link.offers.tools.as_ref().and_then(|tools| tools.list_changed).unwrap_or_default();
+    if pushes && link.version >= ProtocolVersion::V_2026_07_28.to_string() {
+        tokio::spawn(subscribe(link.peer.clone(), close.clone(), on_tools_changed));
+    }
+    tokio::spawn(async move {
+        let end = watch(service, child, &close).await;
+        close.cancel();
+        // Nobody listens when the session is gone.
+        let _ = say_ended.send(end);
+    });
+    Opened { link, ended }
+}
+
+async fn watch(
+    service: RunningService<RoleClient, LinkHandler>,
+    child: Option<ChildProcess>,
+    close: &CancellationToken,
+) -> LinkEnd {
+    let cut = service.cancellation_token();
+    let mut served = std::pin::pin!(service.waiting());
+    let Some(mut child) = child else {
+        tokio::select! {
+            _ = &mut served => return LinkEnd::plain("the connection was closed"),
+            () = close.cancelled() => {}
+        }
+        cut.cancel();
+        let _ = timeout(CLOSE_PATIENCE, served).await;
+        return LinkEnd::plain("disconnected");
+    };
+    let reason = tokio::select! {
+        _ = &mut served => {
+            // One that closed its output is about to end; else it is of no use any more.
+            let reason = match timeout(EXIT_PATIENCE, child.wait()).await {
+                Ok(exit) => format!("it ended ({exit})"),
+                Err(_) => format!("it closed its output ({})", child.stop().await),
+            };
+            return LinkEnd::of_child(reason, &child);
+        }
+        exit = child.wait() => format!("it ended ({exit})"),
+        () = close.cancelled() => "disconnected".to_owned(),
+    };
+    cut.cancel();
+    let _ = timeout(CLOSE_PATIENCE, served).await;
+    child.stop().await;
+    LinkEnd::of_child(reason, &child)
+}
+
+/// Listens for changes of the tools, where the protocol asks a client to say that it wants to hear of them.
+async fn subscribe(peer: Peer<RoleClient>, close: CancellationToken, on_tools_changed: OnToolsChanged) {
+    let longest = Duration::from_secs(30);
+    let mut pause = Duration::from_secs(1);
+    let listening = async {
+        while !peer.is_transport_closed() {
+            if let Ok(mut changes) =
+                peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await
+            {
+                while let Ok(Some(_)) = changes.next().await {
+                    pause = Duration::from_secs(1);
+                    on_tools_changed();
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(longest);
+        }
+    };
+    tokio::select! {
+        () = listening => {}
+        () = close.cancelled() => {}
+    }
+}
+
+impl Link {
+    pub(super) fn is_open(&self) -> bool {
+        !self.close.is_cancelled() && !self.peer.is_transport_closed()
+    }
+
+    /// Begins to close the connection; its end is reported by [`Opened::ended`].
+    pub(super) fn close(&self) {
+        self.close.cancel();
+    }
+
+    /// What the server said that it offers.
+    pub(super) fn offers(&self) -> &ServerCapabilities {
+        &self.offers
+    }
+
+    /// How many requests wait for their answers.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Sends a request and waits for its answer; with a context, its progress goes there.
+    ///
+    /// # Cancellation
+    /// Dropping the future tells the server that the request is cancelled.
+    pub(super) async fn request(
+        &self,
+        request: ClientRequest,
+        context: Option<CallContext>,
+    ) -> Result<ServerResult, RequestError> {
+        let _counted = Counted::one_more(&self.in_flight);
+        let closed = || RequestError::NotSent("the connection is closed".to_owned());
+        if !self.is_open() {
+            return Err(closed());
+        }
+        let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let handle = sent.map_err(|_| closed())?;
+        let cancel = CancelOnDrop { peer: &self.peer, id: Some(handle.id.clone()) };
+        let _listening = context.map(|context| self.progress.listen(&handle.progress_token, context));
+        let answered = handle.await_response().await;
+        cancel.ended();
+        answered.map_err(|error| self.judge(error))
+    }
+
+    fn judge(&self, error: ServiceError) -> RequestError {
+        match error {
+            ServiceError::McpError(error) => RequestError::Refused(error.message.into_owned()),
+            // A line is written as a whole or the server cannot read it.
+            ServiceError::TransportSend(error) if self.pid.is_some() || http::was_not_sent(&error) => {
+                RequestError::NotSent("the connection is broken".to_owned())
+            }
+            ServiceError::TransportSend(error) => match http::refusal(&error) {
+                Some(refusal) => RequestError::Refused(refusal),
+                None => RequestError::Lost("the connection broke".to_owned()),
+            },
+            ServiceError::Cancelled { .. } => RequestError::Lost("the server cancelled it".to_owned()),
+            ServiceError::UnexpectedResponse => {
+                RequestError::Refused("its answer is not what the protocol allows".to_owned())
+            }
+            _ => RequestError::Lost("the connection went away".to_owned()),
+        }
+    }
+}
+
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn one_more(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Tells the server when a request is given up.
+struct CancelOnDrop<'a> {
+    peer: &'a Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl CancelOnDrop<'_> {
+    fn ended(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let reason = "the call was given up".to_owned();
+            let notice = CancelledNotification::new(CancelledNotificationParam::new(Some(id), Some(reason)));
+            // A server that is gone needs no notice.
+            let _ = peer.send_notification(notice.into()).await;
+        });
+    }
+}
+
+/// Why a connection was not had, without the messages that were exchanged.
+fn describe(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback),
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection while starting".to_owned(),
+        ClientInitializeError::JsonRpcError(error) => format!("it refused to start: {}", error.message),
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it speaks no protocol version that is known here".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => http::unreachable(error),
+        _ => "it does not speak the protocol".to_owned(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Lists that come in pages: tools, prompts, resources, templates.
+
+use std::collections::HashSet;
+
+use rmcp::model::{
+    ClientRequest, PaginatedRequestParams, Prompt, RequestOptionalParam, Resource, ResourceTemplate,
+    ServerCapabilities, ServerResult, Tool,
+};
+
+use super::link::{Link, RequestError};
+
+/// How many pages are followed; a server with more is broken.
+const MOST_PAGES: usize = 1_000;
+
+/// A kind of thing that a server lists.
+pub(super) trait Listed: Sized {
+    /// What it is called in errors.
+    const WHAT: &'static str;
+    /// Tells whether the server has such things at all; one that has none refuses to list them.
+    fn is_offered(offers: &ServerCapabilities) -> bool;
+    fn request(page: PaginatedRequestParams) -> ClientRequest;
+    /// The items of a page and the cursor of the next; `None` when this is something else.
+    fn page(result: ServerResult) -> Option<(Vec<Self>, Option<String>)>;
+}
+
+/// Follows the pages of a list to its end.
+///
+/// A cursor that comes back would lead in circles, so it ends the list with an error.
+pub(super) async fn list<T: Listed>(link: &Link) -> Result<Vec<T>, RequestError> {
+    if !T::is_offered(link.offers()) {
+        return Ok(Vec::new());
+    }
+    let wrong = |text: &str| RequestError::Refused(format!("its list of {}: {text}", T::WHAT));
+    let mut items = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let result = link.request(T::request(page), None).await?;
+        let (more, next) = T::page(result).ok_or_else(|| wrong("the answer is no list"))?;
+        items.extend(more);
+        let Some(next) = next else { return Ok(items) };
+        if !seen.insert(next.clone()) {
+            return Err(wrong("a page leads back to an earlier one"));
+        }
+        cursor = Some(next);
+    }
+    Err(wrong("it has too many pages"))
+}
+
+macro_rules! listed {
+    ($item:ty, $what:literal, $offer:ident, $request:ident, $result:ident, $field:ident) => {
+        impl Listed for $item {
+            const WHAT: &'static str = $what;
+
+            fn is_offered(offers: &ServerCapabilities) -> bool {
+                offers.$offer.is_some()
+            }
+
+            fn request(page: PaginatedRequestParams) -> ClientRequest {
+                ClientRequest::$request(RequestOptionalParam::with_param(page))
+            }
+
+            fn page(result: ServerResult) -> Option<(Vec<Self>, Option<String>)> {
+                match result {
+                    ServerResult::$result(page) => Some((page.$field, page.next_cursor)),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+listed!(Tool, "tools", tools, ListToolsRequest, ListToolsResult, tools);
+listed!(Prompt, "prompts", prompts, ListPromptsRequest, ListPromptsResult, prompts);
+listed!(Resource, "resources", resources, ListResourcesRequest, ListResourcesResult, resources);
+listed!(
+    ResourceTemplate,
+    "resource templates",
+    resources,
+    ListResourceTemplatesRequest,
+    ListResourceTemplatesResult,
+    resource_templates
+);

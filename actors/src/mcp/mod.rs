@@ -1,0 +1,36 @@
+//! MCP servers: connections that stay up, and their tools as tools of the engine.
+//!
+//! What holds for every server:
+//!
+//! - One session actor owns its connection. Every wait on it has a deadline, and several callers share one try to
+//!   connect and its outcome.
+//! - A connection that breaks comes back by itself, with growing, scattered pauses; calls under way over it are
+//!   `lost` and never sent again, calls that could not be sent are `not_started`.
+//! - Its tools appear when they have been listed, change when the server says so, and stay as they were when a list
+//!   cannot be read.
+//! - Nothing it sends is trusted: sizes and pages are bounded, hints count only where a setting says so.
+
+mod actor;
+mod answer;
+mod answer_id;
+mod config;
+mod handler;
+mod http;
+mod link;
+mod listing;
+mod names;
+mod pool;
+mod progress;
+mod requests;
+mod session;
+mod status;
+mod tool;
+mod wire;
+
+pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
+pub use self::{
+    config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
+    pool::McpPool,
+    requests::ServerAnswer,
+    status::{McpError, McpServerStatus, McpState},
+};

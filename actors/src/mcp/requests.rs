@@ -1,0 +1,142 @@
+//! Prompts, resources and templates of the pool's servers.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::{StreamExt, stream};
+use rmcp::model::{
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, Prompt, ReadResourceRequest,
+    ReadResourceRequestParams, Resource, ResourceTemplate, ServerResult,
+};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{
+    link::RequestError,
+    listing::{Listed, list},
+    pool::{ASKED_AT_ONCE, McpPool},
+    session::Session,
+    status::McpError,
+};
+
+/// What one server answered; one that fails hides no other's answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ServerAnswer {
+    /// The server.
+    pub server: String,
+    /// Its items as the protocol writes them.
+    pub items: Result<Vec<Value>, McpError>,
+}
+
+impl McpPool {
+    /// Lists the prompts of one server, or of all, at the same time.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub async fn prompts(&self, server: Option<&str>) -> Result<Vec<ServerAnswer>, McpError> {
+        self.listed::<Prompt>(server).await
+    }
+
+    /// Lists the resources of one server, or of all, at the same time.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub async fn resources(&self, server: Option<&str>) -> Result<Vec<ServerAnswer>, McpError> {
+        self.listed::<Resource>(server).await
+    }
+
+    /// Lists the resource templates of one server, or of all, at the same time.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub async fn resource_templates(&self, server: Option<&str>) -> Result<Vec<ServerAnswer>, McpError> {
+        self.listed::<ResourceTemplate>(server).await
+    }
+
+    /// Reads the resource at `uri`; the answer is as the protocol writes it.
+    ///
+    /// # Errors
+    /// When there is no such server or it cannot be reached, does not answer in its time or refuses.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, McpError> {
+        let params = ReadResourceRequestParams::new(uri);
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+        let session = self.one(server)?;
+        match ask(&session, request).await? {
+            ServerResult::ReadResourceResult(result) => Ok(written(&result)),
+            _ => Err(no_answer(&session, "its answer is no resource")),
+        }
+    }
+
+    /// Gets a prompt, filled in with `arguments`; the answer is as the protocol writes it.
+    ///
+    /// # Errors
+    /// As [`read_resource`](Self::read_resource).
+    pub async fn prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> Result<Value, McpError> {
+        let arguments = arguments.into_iter().map(|(name, text)| (name, Value::String(text))).collect();
+        let params = GetPromptRequestParams::new(prompt).with_arguments(arguments);
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+        let session = self.one(server)?;
+        match ask(&session, request).await? {
+            ServerResult::GetPromptResult(result) => Ok(written(&result)),
+            _ => Err(no_answer(&session, "its answer is no prompt")),
+        }
+    }
+
+    fn one(&self, server: &str) -> Result<Arc<Session>, McpError> {
+        Ok(self.some(Some(server))?.remove(0))
+    }
+
+    async fn listed<T: Listed + Serialize>(
+        &self,
+        server: Option<&str>,
+    ) -> Result<Vec<ServerAnswer>, McpError> {
+        let answers = stream::iter(self.some(server)?).map(async |session: Arc<Session>| {
+            let items = list_of::<T>(&session).await;
+            ServerAnswer { server: session.name.clone(), items }
+        });
+        Ok(answers.buffered(ASKED_AT_ONCE).collect().await)
+    }
+}
+
+async fn list_of<T: Listed + Serialize>(session: &Session) -> Result<Vec<Value>, McpError> {
+    let link = session.lease().await.map_err(|reason| not_connected(session, reason))?;
+    let items = in_time(session, list::<T>(&link)).await?;
+    Ok(items.iter().map(written).collect())
+}
+
+async fn ask(session: &Session, request: ClientRequest) -> Result<ServerResult, McpError> {
+    let link = session.lease().await.map_err(|reason| not_connected(session, reason))?;
+    in_time(session, link.request(request, None)).await
+}
+
+/// Waits for an answer as long as a connection may take: these requests do no work.
+async fn in_time<T>(
+    session: &Session,
+    answer: impl Future<Output = Result<T, RequestError>>,
+) -> Result<T, McpError> {
+    let patience = session.config.connect_timeout;
+    match timeout(patience, answer).await {
+        Ok(answered) => answered.map_err(|error| no_answer(session, error.reason())),
+        Err(_) => {
+            Err(no_answer(session, &format!("there was no answer within {} s", patience.as_secs_f64())))
+        }
+    }
+}
+
+fn written(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn not_connected(session: &Session, reason: String) -> McpError {
+    McpError::NotConnected { server: session.name.clone(), reason }
+}
+
+fn no_answer(session: &Session, reason: &str) -> McpError {
+    McpError::NoAnswer { server: session.name.clone(), reason: reason.to_owned() }
+}

@@ -1,0 +1,14 @@
+//! MCP servers: their tools are tools of the engine, under the names `server_tool`.
+//!
+//! [`Engine::mcp`](crate::Engine::mcp) is the pool of an engine: servers come and go while it runs.
+//! [`read_servers`] reads the `{"mcpServers": {…}}` files of desktop clients.
+
+mod servers;
+mod unreachable;
+
+pub use servers::{ServersError, read_servers};
+pub use toolyard_actors::mcp::{
+    Backoff, LinkMode, McpError, McpLink, McpPool, McpServerConfig, McpServerStatus, McpState, ProtocolEra,
+    ServerAnswer,
+};
+pub use unreachable::stand_ins;

@@ -1,0 +1,152 @@
+//! The `{"mcpServers": {…}}` files of desktop clients.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::Deserialize;
+
+use super::{McpLink, McpServerConfig};
+
+/// Why a file of servers cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServersError {
+    /// It is not JSON of the right shape.
+    #[error("{0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// A server is not described in a way that can be used.
+    #[error("server {server:?}: {reason}")]
+    Server {
+        /// The server.
+        server: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    mcp_servers: BTreeMap<String, Entry>,
+}
+
+/// One server. Clients write keys of their own beside these; they are passed over.
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// Reads servers; those that are `disabled` are left out.
+///
+/// `${NAME}` stands for the variable `NAME` as `variable` knows it, `${NAME:-text}` for the text where there is no
+/// such variable.
+///
+/// # Errors
+/// When the text is not of this form, a server has neither command nor URL, or a variable is not set.
+pub fn read_servers(
+    text: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<BTreeMap<String, McpServerConfig>, ServersError> {
+    let file: File = serde_json::from_str(text)?;
+    let enabled = file.mcp_servers.into_iter().filter(|(_, entry)| !entry.disabled);
+    let configured = enabled.map(|(server, entry)| match entry.link(&variable) {
+        Ok(link) => Ok((server, McpServerConfig::new(link))),
+        Err(reason) => Err(ServersError::Server { server, reason }),
+    });
+    configured.collect()
+}
+
+impl Entry {
+    fn link(self, variable: &impl Fn(&str) -> Option<String>) -> Result<McpLink, String> {
+        let filled = |text: String| fill_in(&text, variable);
+        let all = |texts: BTreeMap<String, String>| -> Result<BTreeMap<_, _>, String> {
+            texts.into_iter().map(|(name, text)| Ok((name, filled(text)?))).collect()
+        };
+        match (self.kind.as_deref(), self.command, self.url) {
+            (None | Some("stdio"), Some(command), _) => Ok(McpLink::Stdio {
+                command: filled(command)?.into(),
+                args: self.args.into_iter().map(filled).collect::<Result<_, _>>()?,
+                env: all(self.env)?,
+                folder: self.cwd.map(filled).transpose()?.map(PathBuf::from),
+            }),
+            (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
+                Ok(McpLink::Http { url: filled(url)?, headers: all(self.headers)? })
+            }
+            (None, None, None) => Err("it needs a \"command\" or a \"url\"".to_owned()),
+            (Some("stdio"), None, _) => Err("\"type\": \"stdio\" needs a \"command\"".to_owned()),
+            (Some("http" | "streamable-http" | "streamableHttp"), _, None) => {
+                Err("\"type\": \"http\" needs a \"url\"".to_owned())
+            }
+            (Some(other), ..) => {
+                Err(format!("\"type\": {other:?} is not known; there is \"stdio\" and \"http\""))
+            }
+        }
+    }
+}
+
+fn fill_in(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (inside, tail) = after.split_once('}').ok_or("a \"${\" is never closed by \"}\"")?;
+        let (name, otherwise) = match inside.split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise.to_owned())),
+            None => (inside, None),
+        };
+        let value = variable(name).or(otherwise);
+        filled.push_str(before);
+        filled.push_str(&value.ok_or_else(|| format!("the environment variable {name:?} is not set"))?);
+        rest = tail;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<BTreeMap<String, McpServerConfig>, String> {
+        let variable = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+        read_servers(text, variable).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn both_kinds_of_server_are_read_and_variables_filled_in() {
+        let servers = read(
+            r#"{"mcpServers": {
+                "files": {"command": "srv", "args": ["${HOME}/x", "${NONE:-d}"], "env": {"A": "${HOME}"}, "cwd": "/"},
+                "web": {"type": "http", "url": "http://h/mcp", "headers": {"authorization": "Bearer ${HOME}"}},
+                "off": {"command": "srv", "disabled": true, "autoApprove": []}
+            }, "other": 1}"#,
+        )
+        .unwrap();
+        assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
+        let McpLink::Stdio { command, args, env, folder } = &servers["files"].link else { panic!() };
+        assert_eq!((command.to_str(), folder.as_deref().unwrap().to_str()), (Some("srv"), Some("/")));
+        assert_eq!((args[0].as_str(), args[1].as_str(), env["A"].as_str()), ("/home/me/x", "d", "/home/me"));
+        let McpLink::Http { url, headers } = &servers["web"].link else { panic!() };
+        assert_eq!((url.as_str(), headers["authorization"].as_str()), ("http://h/mcp", "Bearer /home/me"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let one = |entry: &str| read(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#)).unwrap_err();
+        assert_eq!(one("{}"), "server \"s\": it needs a \"command\" or a \"url\"");
+        assert!(one(r#"{"command": "${NOPE}"}"#).contains("variable \"NOPE\" is not set"));
+        assert!(one(r#"{"command": "${NOPE"}"#).contains("never closed"));
+        assert!(one(r#"{"type": "sse", "url": "http://h"}"#).contains("\"sse\" is not known"));
+        assert!(read("{").unwrap_err().contains("line 1 column 1"));
+    }
+}

@@ -1,0 +1,60 @@
+//! MCP servers on the command line.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use super::SERVER;
+
+/// Runs the program over two servers, one of which cannot be started.
+fn toolyard(arguments: &[&str], input: &Value) -> (Option<i32>, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = json!({"mcpServers": {
+        "good": {"command": "python3", "args": ["${SERVER}"]},
+        "bad": {"command": "no-such-program"},
+    }});
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+    command.args(arguments).arg("--mcp-config").arg(&file).env("SERVER", SERVER);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    (ended.status.code(), serde_json::from_slice(&ended.stdout).unwrap_or_default())
+}
+
+#[test]
+fn calls_reach_servers_and_those_to_a_server_that_is_not_there_say_so() {
+    let calls =
+        json!([{"name": "good_echo", "arguments": {"text": "hi"}}, {"name": "bad_x", "arguments": {}}]);
+    let (code, report) = toolyard(&["call"], &calls);
+    assert_eq!(code, Some(1));
+    assert_eq!(report["results"][0]["output"], "hi");
+    let refused = &report["results"][1];
+    assert_eq!(refused["outcome"], "not_started");
+    assert!(
+        refused["error"].as_str().unwrap().contains("no program \"no-such-program\" was found"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_status_names_each_server() {
+    let (code, status) = toolyard(&["mcp", "status"], &Value::Null);
+    assert_eq!(code, Some(0));
+    let servers = status["servers"].as_array().unwrap();
+    let names: Vec<_> = servers.iter().map(|server| server["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bad", "good"]);
+    assert_eq!((&servers[1]["state"], &servers[1]["tools"]), (&json!("ready"), &json!(10)));
+    assert_ne!(servers[0]["last_error"], Value::Null);
+}
+
+#[test]
+fn what_is_asked_of_an_unknown_server_is_refused() {
+    assert_eq!(toolyard(&["mcp", "read", "other", "res://x"], &Value::Null).0, Some(2));
+    assert_eq!(toolyard(&["mcp", "read", "bad", "res://x"], &Value::Null).0, Some(3));
+}

@@ -1,0 +1,53 @@
+//! Lists of tools: pages, changes, names.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolyard::mcp::McpState;
+
+use super::{engine_with, eventually, output, server, status, tools};
+
+#[tokio::test]
+async fn all_pages_are_read_and_a_circle_is_refused() {
+    let engine = engine_with([("paged", server(["paged"])), ("circle", server(["circle"]))]).await;
+    assert_eq!(tools(&engine).len(), 10);
+    let circle = &status(&engine)["circle"];
+    assert_eq!(circle.state, McpState::Ready);
+    let error = "its tools could not be listed: its list of tools: a page leads back to an earlier one";
+    assert_eq!(circle.last_error.as_deref(), Some(error));
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_list_that_changes_is_read_again() {
+    let engine = engine_with([("s", server([]))]).await;
+    assert!(!tools(&engine).contains(&"s_grown".to_owned()));
+    output(&engine, "s_grow", json!({})).await;
+    eventually("the new tool", || tools(&engine).contains(&"s_grown".to_owned())).await;
+    assert_eq!(output(&engine, "s_grown", json!({})).await, "grown");
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn hints_count_only_where_the_server_is_trusted() {
+    let engine = engine_with([("a", server([])), ("b", server([]).trust_hints(true))]).await;
+    let safe: Vec<_> = engine
+        .specs()
+        .into_iter()
+        .filter(|spec| spec.parallel_safe && spec.idempotent)
+        .map(|spec| spec.name)
+        .collect();
+    assert_eq!(safe, ["b_pid"]);
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn tools_whose_plain_names_are_alike_are_both_there() {
+    let engine = engine_with([("a_b", server(["plain", "c"])), ("a", server(["plain", "b_c"]))]).await;
+    assert_eq!(output(&engine, "a_b_c", json!({"text": "x"})).await, "x");
+    let names = tools(&engine);
+    let suffixed: Vec<_> = names.iter().filter(|name| name.starts_with("a_b_c_x")).collect();
+    assert_eq!(suffixed.len(), 1);
+    assert_eq!(output(&engine, suffixed[0], json!({"text": "y"})).await, "y");
+    engine.shutdown(Duration::ZERO).await;
+}

@@ -1,0 +1,77 @@
+"""An MCP server on the Python SDK, of either generation: `sdk_server.py` for stdio, `sdk_server.py PORT` for HTTP."""
+
+import os
+import sys
+
+try:
+    from mcp.server import MCPServer as Server
+    from mcp.server.mcpserver import Context, Image
+
+    FIRST = False
+except ImportError:
+    from mcp.server.fastmcp import Context, FastMCP as Server, Image
+
+    FIRST = True
+
+PORT = int(sys.argv[1]) if len(sys.argv) > 1 else None
+server = Server("sdk", **({"port": PORT} if FIRST and PORT else {}))
+
+
+@server.tool()
+def add(a: int, b: int = 1) -> int:
+    "Adds."
+    return a + b
+
+
+@server.tool()
+def pid() -> int:
+    return os.getpid()
+
+
+@server.tool()
+def picture() -> Image:
+    return Image(data=b"\x89PNG", format="png")
+
+
+@server.tool(structured_output=False)
+def empty() -> list:
+    return []
+
+
+@server.tool()
+def fail() -> str:
+    raise ValueError("boom")
+
+
+@server.tool()
+def crash() -> str:
+    os._exit(3)
+
+
+@server.tool()
+async def grow(ctx: Context) -> str:
+    def grown() -> str:
+        return "grown"
+
+    server.add_tool(grown)
+    if FIRST:
+        await ctx.session.send_tool_list_changed()
+    else:
+        await ctx.notify_tools_changed()
+    return "done"
+
+
+@server.resource("res://hello")
+def hello() -> str:
+    return "hello"
+
+
+@server.prompt()
+def ask(topic: str) -> str:
+    return f"Tell me about {topic}"
+
+
+if PORT:
+    server.run(transport="streamable-http", **({} if FIRST else {"port": PORT}))
+else:
+    server.run()

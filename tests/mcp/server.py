@@ -1,0 +1,117 @@
+"""A small MCP server without an SDK, for what a well-behaved server never does.
+
+    server.py [dies | silent | paged | circle] [NAME-OF-AN-EXTRA-TOOL]
+
+It notes the ids of cancelled requests in the file that NOTES names.
+"""
+
+import json
+import os
+import sys
+import threading
+
+KIND = sys.argv[1] if len(sys.argv) > 1 else "plain"
+TOOLS = {
+    "echo": {},
+    "pid": {"readOnlyHint": True},
+    "crash": {},
+    "wait": {},
+    "big": {},
+    "noise": {},
+    "steps": {},
+    "grow": {},
+    "content": {},
+    "refuse": {},
+    **{name: {} for name in sys.argv[2:]},
+}
+OUT = threading.Lock()
+
+
+def send(message):
+    with OUT:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def tool(name):
+    return {"name": name, "inputSchema": {"type": "object"}, "annotations": TOOLS[name]}
+
+
+def listed(cursor):
+    names = list(TOOLS)
+    if KIND not in ("paged", "circle"):
+        return {"tools": [tool(name) for name in names]}
+    at = int(cursor or 0)
+    page = {"tools": [tool(name) for name in names[at : at + 4]]}
+    if KIND == "circle":
+        page["nextCursor"] = "4"
+    elif at + 4 < len(names):
+        page["nextCursor"] = str(at + 4)
+    return page
+
+
+def text(value):
+    return {"content": [{"type": "text", "text": str(value)}]}
+
+
+def called(request, name, given):
+    if name == "crash":
+        os._exit(3)
+    if name == "wait":
+        return None
+    if name == "big":
+        return text("x" * given["bytes"])
+    if name == "noise":
+        with OUT:
+            os.write(1, b"no message\n\xff\xfe\n{\"jsonrpc\": \n[]\n")
+        return text("done")
+    if name == "steps":
+        token = request["params"]["_meta"]["progressToken"]
+        for step in range(given["steps"]):
+            progress = {"progressToken": token, "progress": step + 1, "message": f"step {step + 1}"}
+            send({"method": "notifications/progress", "params": progress})
+        return text("done")
+    if name == "grow":
+        TOOLS["grown"] = {}
+        send({"method": "notifications/tools/list_changed"})
+        return text("grown")
+    if name == "content":
+        return given
+    return text(os.getpid() if name == "pid" else given.get("text", name))
+
+
+def answer(request):
+    method, params = request["method"], request.get("params") or {}
+    if method == "initialize":
+        offers = {"tools": {"listChanged": True}}
+        us = {"name": "server.py", "version": "1"}
+        return {"protocolVersion": "2025-06-18", "capabilities": offers, "serverInfo": us}
+    if method == "tools/list":
+        return listed(params.get("cursor"))
+    if method == "tools/call" and params["name"] != "refuse":
+        return called(request, params["name"], params.get("arguments") or {})
+    raise LookupError(f"no {method}")
+
+
+def main():
+    if KIND == "dies":
+        sys.exit("a reason to die")
+    for line in sys.stdin:
+        request = json.loads(line)
+        if KIND == "silent":
+            continue
+        if request.get("method") == "notifications/cancelled":
+            with open(os.environ["NOTES"], "a") as notes:
+                notes.write(f"{request['params']['requestId']}\n")
+        if "id" not in request or "method" not in request:
+            continue
+        try:
+            result = answer(request)
+        except LookupError as error:
+            send({"id": request["id"], "error": {"code": -32601, "message": str(error)}})
+        else:
+            if result is not None:
+                send({"id": request["id"], "result": result})
+
+
+main()
