@@ -6,7 +6,7 @@
 # check does not keep the others from running, and the last lines name all that failed.
 #
 # Runs on Debian with a Rust toolchain, as root when something has to be installed. Settings, by environment:
-#   CARGO_TARGET_DIR      as for cargo
+#   CARGO_TARGET_DIR      as for cargo; default: target
 #   TOOLYARD_TEST_VENVS   folder of the Python environments `venv-NAME`, where tests look for them; default: target
 #   TOOLYARD_TEST_TOOLS   folder of the cargo tools that this script builds; default: target/tools
 # shellcheck disable=SC2317 # steps are called by their names
@@ -16,6 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 setup=(packages tools venvs npm)
 checks=(format lint licences test doctest docs examples readme package)
 
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
 export TOOLYARD_TEST_TOOLS=${TOOLYARD_TEST_TOOLS:-$PWD/target/tools}
 export PATH=$TOOLYARD_TEST_TOOLS/bin:$PATH
@@ -111,9 +112,25 @@ step_readme() {
   done
 }
 
-# Packs every crate and builds it from its package alone. Without debug information, as dependencies are built above.
+# Packs every crate, and checks that the packages build from what is in them. Not by cargo's own verification: for a
+# version that it has seen it takes the package that an earlier run unpacked and built.
 step_package() {
-  CARGO_PROFILE_DEV_DEBUG=false cargo package --workspace --locked --allow-dirty
+  local unpacked=$CARGO_TARGET_DIR/package/unpacked package
+  rm -rf "$CARGO_TARGET_DIR/package"
+  cargo package --workspace --locked --allow-dirty --no-verify
+  mkdir "$unpacked"
+  for package in "$CARGO_TARGET_DIR"/package/*.crate; do
+    tar --extract --touch --file "$package" --directory "$unpacked"
+  done
+  cp Cargo.lock "$unpacked"
+  (
+    printf '[workspace]\nresolver = "3"\nmembers = ["*-[0-9]*"]\n[patch.crates-io]\n'
+    for package in "$unpacked"/*/; do
+      package=$(basename "$package")
+      echo "${package%%-[0-9]*} = { path = \"$package\" }"
+    done
+  ) > "$unpacked/Cargo.toml"
+  CARGO_PROFILE_DEV_DEBUG=false cargo check --workspace --manifest-path "$unpacked/Cargo.toml"
 }
 
 # cargo_tool NAME VERSION [OPTION…]: builds cargo-NAME unless some version of it is there. Unoptimised, as that is the
