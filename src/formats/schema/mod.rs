@@ -1,8 +1,8 @@
 //! Tools in the form that each provider takes, from one [`ToolSpec`](toolyard_contract::ToolSpec).
 //!
 //! A form never accepts less than the tool's own schema, and what a provider cannot express moves into the
-//! description next to it, as JSON Schema. The steps: [`draft`] brings older drafts to 2020-12, [`refs`] puts
-//! what `$ref` names in its place, [`root`] makes the top an object without combinations; [`shape`] then lists
+//! description next to it, as JSON Schema. The steps: `draft` brings older drafts to 2020-12, `refs` puts
+//! what `$ref` names in its place, `root` makes the top an object without combinations; `shape` then lists
 //! the kinds of value that a schema takes, which the narrower providers need.
 
 pub mod anthropic;
