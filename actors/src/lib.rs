@@ -35,5 +35,5 @@ pub use self::{
         catalog::{Catalog, CatalogError, Entry},
         run::RunControl,
     },
-    yard::{StateError, ToolRows, Yard, YardConfig},
+    yard::{Staging, StateError, ToolRows, Yard, YardConfig},
 };
