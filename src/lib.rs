@@ -10,7 +10,10 @@ pub mod config;
 mod engine;
 pub mod formats;
 mod inner_state;
+mod manage;
+mod node;
 pub mod persist;
+mod providers;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "tower")]
@@ -21,6 +24,8 @@ mod system;
 pub use attach::Attached;
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
+pub use node::{Blackboard, NodeStatus, ToolNode};
+pub use providers::Refresh;
 #[cfg(feature = "tower")]
 pub use service::ListRequest;
 pub use stub::StubTool;

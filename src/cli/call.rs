@@ -18,13 +18,16 @@ use crate::{
     interrupt::Interrupt,
     options::{CallOptions, ListOptions},
     output::Printer,
-    setup,
+    setup, state,
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
     let engine = setup::engine(&options.engine)?;
     let interrupt = Interrupt::listen()?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
+    if let Some(store) = &options.state {
+        state::before(&engine, store).await?;
+    }
     let all_ok = if options.input.jsonl {
         run_lines(&engine, options, printer, &interrupt).await?
     } else {
@@ -35,6 +38,9 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
         printer.report(&id, &report)?;
         report.all_ok()
     };
+    if let Some(store) = &options.state {
+        state::after(&engine, store).await?;
+    }
     engine.shutdown(Duration::ZERO).await;
     Ok(match (interrupt.is_pressed(), all_ok) {
         (true, _) => INTERRUPTED,
@@ -52,7 +58,7 @@ async fn execute(
 ) -> anyhow::Result<(CallId, Report)> {
     let document = read_document(bytes)?;
     let list = setup::list(options, &document)?;
-    let run = engine.start(document.calls, list);
+    let run = engine.submit(document.calls, list);
     let control = run.control();
     let mut report = run.into_future();
     let report = tokio::select! {

@@ -8,6 +8,7 @@ mod options;
 mod output;
 mod plan;
 mod setup;
+mod state;
 mod tools;
 
 use std::process::ExitCode;
@@ -66,5 +67,6 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         Verb::Call(options) => call::run(&options).await,
         Verb::Plan(options) => plan::run(&options).await,
         Verb::Tools(options) => tools::run(&options),
+        Verb::State(verb) => state::run(&verb).await,
     }
 }

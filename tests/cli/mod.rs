@@ -2,8 +2,10 @@
 
 mod benchmark;
 mod call;
+mod configured;
 mod interrupt;
 mod plan;
+mod state;
 
 use std::{
     io::Write,
