@@ -1,9 +1,14 @@
 //! The engine inside an actix system that a host already runs.
 
-use actix::{Addr, Recipient};
-use toolyard_actors::{CatalogError, DroppedEvents, EngineEvent, SupervisorActor, Yard};
+use std::sync::Arc;
 
-use crate::EngineBuilder;
+use actix::{Addr, Recipient};
+use toolyard_actors::{CatalogError, DroppedEvents, EngineError, EngineEvent, SupervisorActor, Yard};
+
+use crate::{
+    EngineBuilder,
+    providers::{Providers, Refresh},
+};
 
 /// An engine's actors on the host's own system.
 ///
@@ -12,32 +17,57 @@ use crate::EngineBuilder;
 /// [`ChangeCatalog`](toolyard_actors::ChangeCatalog) to the [first](Self::first_supervisor).
 /// [`Stop`](toolyard_actors::Stop) ends the engine's actors and leaves the host's alone.
 #[derive(Clone, Debug)]
-pub struct Attached(Yard);
+pub struct Attached {
+    yard: Yard,
+    providers: Arc<Providers>,
+}
 
 impl Attached {
     /// The supervisor that takes this agent's lists: always the same one for one agent.
     pub fn supervisor(&self, agent: Option<&str>) -> &Addr<SupervisorActor> {
-        self.0.supervisor(agent)
+        self.yard.supervisor(agent)
     }
 
     /// The supervisor that changes the catalogue.
     pub fn first_supervisor(&self) -> &Addr<SupervisorActor> {
-        self.0.first_supervisor()
+        self.yard.first_supervisor()
     }
 
     /// Sends the engine's events to an actor; what its mailbox has no room for is lost and counted.
     pub fn subscribe_actor(&self, recipient: Recipient<EngineEvent>) -> DroppedEvents {
-        self.0.subscribe_actor(recipient)
+        self.yard.subscribe_actor(recipient)
     }
 
     /// The engine's actors, for everything else that can be asked of them.
     pub fn yard(&self) -> &Yard {
-        &self.0
+        &self.yard
     }
 
-    /// Ends the engine's actors: as sending a [`Stop`](toolyard_actors::Stop).
+    /// Gets the providers ready that are not, and takes their tools: as
+    /// [`Engine::start`](crate::Engine::start).
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    pub async fn start(&self) -> Result<Refresh, EngineError> {
+        self.providers.refresh(&self.yard, true).await
+    }
+
+    /// Asks the providers for the tools that they have now: as
+    /// [`Engine::refresh`](crate::Engine::refresh).
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    pub async fn refresh(&self) -> Result<Refresh, EngineError> {
+        self.providers.refresh(&self.yard, false).await
+    }
+
+    /// Ends the engine's actors, as sending a [`Stop`](toolyard_actors::Stop) does, and closes the
+    /// providers.
     pub async fn stop(&self, patience: std::time::Duration) {
-        self.0.stop(patience).await;
+        self.yard.stop(patience).await;
+        // That a connection did not close well is nobody's business any more.
+        let _ = self.providers.close(&self.yard).await;
+        self.yard.retire();
     }
 }
 
@@ -50,7 +80,8 @@ impl EngineBuilder {
     /// # Panics
     /// Outside an actix system.
     pub fn attach(self) -> Result<Attached, CatalogError> {
-        let (config, changes) = self.into_parts();
-        Yard::start(config, changes).map(Attached)
+        let (config, changes, providers) = self.into_parts();
+        let providers = Arc::new(providers);
+        Yard::start(config, changes).map(|yard| Attached { yard, providers })
     }
 }

@@ -4,13 +4,16 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use toolyard_actors::{AgentLimits, CatalogChange, RestartPolicy, RetryPolicy, ToolLimits, YardConfig};
-use toolyard_contract::{ActivationController, IntoTool, PermissionPolicy, RulePolicy};
+use toolyard_contract::{
+    ActivationController, IntoTool, PermissionPolicy, ProviderOptions, RulePolicy, ToolProvider,
+};
 
 #[cfg(feature = "python")]
 use crate::python::PythonSetup;
 use crate::{
     Engine,
     config::{Builtins, Config, ConfigError, Settings},
+    providers::Providers,
     system::{MakeRuntime, StartError, SystemThread},
 };
 
@@ -21,6 +24,8 @@ pub struct EngineBuilder {
     changes: Vec<CatalogChange>,
     runtime: Option<MakeRuntime>,
     builtins: Builtins,
+    providers: Vec<Arc<dyn ToolProvider>>,
+    provider_options: ProviderOptions,
     #[cfg(feature = "python")]
     pub(crate) python: PythonSetup,
 }
@@ -37,6 +42,21 @@ impl EngineBuilder {
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = impl IntoTool>) -> Self {
         tools.into_iter().fold(self, Self::tool)
+    }
+
+    /// Adds a provider, whose tools come when the engine is [started](Engine::start). Of two tools
+    /// with one name the engine's own stays, then that of the earlier provider.
+    #[must_use]
+    pub fn provider(mut self, provider: impl ToolProvider) -> Self {
+        self.providers.push(Arc::new(provider));
+        self
+    }
+
+    /// Sets what is passed through to providers when they are asked for their tools. Default: nothing.
+    #[must_use]
+    pub fn provider_options(mut self, options: ProviderOptions) -> Self {
+        self.provider_options = options;
+        self
     }
 
     /// Lets `alias` stand for the tool `name`; a tool that has the alias as its own name wins.
@@ -205,8 +225,8 @@ impl EngineBuilder {
         self
     }
 
-    pub(crate) fn into_parts(self) -> (YardConfig, Vec<CatalogChange>) {
-        (self.config, self.changes)
+    pub(crate) fn into_parts(self) -> (YardConfig, Vec<CatalogChange>, Providers) {
+        (self.config, self.changes, Providers::new(self.providers, self.provider_options))
     }
 
     /// Starts the engine on a thread of its own, and imports its Python files.
@@ -226,8 +246,11 @@ impl EngineBuilder {
         #[cfg(not(feature = "python"))]
         let prepare = async |_: &toolyard_actors::Yard| ();
         let settings = Settings { config: self.config.clone(), builtins: self.builtins };
-        let (thread, yard, prepared) = SystemThread::start(runtime, self.config, self.changes, prepare)?;
-        Ok(Engine::new(thread, yard, settings, prepared))
+        let providers = Arc::new(Providers::new(self.providers, self.provider_options));
+        let closing = providers.clone();
+        let (thread, yard, prepared) =
+            SystemThread::start(runtime, self.config, self.changes, prepare, closing)?;
+        Ok(Engine::new(thread, yard, settings, providers, prepared))
     }
 }
 

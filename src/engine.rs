@@ -16,6 +16,7 @@ use toolyard_contract::{ActivationController, BadCall, ToolCall, ToolSpec};
 use crate::{
     builder::EngineBuilder,
     config::{Settings, WrittenConfig},
+    providers::Providers,
     system::SystemThread,
 };
 
@@ -43,6 +44,7 @@ struct Inner {
     yard: Yard,
     thread: SystemThread,
     settings: Settings,
+    providers: Arc<Providers>,
     #[cfg_attr(not(feature = "python"), allow(dead_code))]
     prepared: Prepared,
     #[cfg(feature = "mcp")]
@@ -88,16 +90,27 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    pub(crate) fn new(thread: SystemThread, yard: Yard, settings: Settings, prepared: Prepared) -> Self {
+    pub(crate) fn new(
+        thread: SystemThread,
+        yard: Yard,
+        settings: Settings,
+        providers: Arc<Providers>,
+        prepared: Prepared,
+    ) -> Self {
         let inner = Inner {
             #[cfg(feature = "mcp")]
             mcp: crate::mcp::McpPool::new(yard.clone()),
             yard,
             thread,
             settings,
+            providers,
             prepared,
         };
         Self(Arc::new(inner))
+    }
+
+    pub(crate) fn providers(&self) -> &Arc<Providers> {
+        &self.0.providers
     }
 
     #[cfg(feature = "python")]
@@ -127,11 +140,11 @@ impl Engine {
         calls: impl IntoCalls,
         options: ExecuteOptions,
     ) -> Result<Report, EngineError> {
-        self.start(calls, options).await
+        self.submit(calls, options).await
     }
 
     /// Makes a list ready and gives a hand on it; it runs while the returned [`Run`] is awaited.
-    pub fn start(&self, calls: impl IntoCalls, options: ExecuteOptions) -> Run {
+    pub fn submit(&self, calls: impl IntoCalls, options: ExecuteOptions) -> Run {
         let control = RunControl::new();
         let message = ExecuteCalls { calls: calls.into_calls(), options, control: control.clone() };
         let engine = self.clone();
@@ -191,6 +204,7 @@ impl Engine {
     /// # Errors
     /// When one change cannot be made; then none is.
     pub async fn change_tools(&self, changes: Vec<CatalogChange>) -> Result<(), EngineError> {
+        let _changing = self.0.providers.changing().await;
         self.0.yard.change_catalog(changes).await
     }
 
@@ -207,8 +221,8 @@ impl Engine {
         self.0.yard.subscribe_thread(capacity)
     }
 
-    /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, and
-    /// returns when the actors are gone.
+    /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, closes the
+    /// providers, and returns when the actors are gone.
     ///
     /// The first call sets the patience.
     ///

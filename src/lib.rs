@@ -10,9 +10,12 @@ pub mod config;
 mod engine;
 pub mod formats;
 mod inner_state;
+mod manage;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+mod node;
 pub mod persist;
+mod providers;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "tower")]
@@ -24,6 +27,8 @@ mod system;
 pub use attach::Attached;
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
+pub use node::{Blackboard, NodeStatus, ToolNode};
+pub use providers::Refresh;
 #[cfg(feature = "tower")]
 pub use service::ListRequest;
 pub use stub::StubTool;

@@ -32,6 +32,6 @@ impl tower_service::Service<ListRequest> for Engine {
     }
 
     fn call(&mut self, ListRequest { calls, options }: ListRequest) -> Self::Future {
-        self.start(calls, options).into_future()
+        self.submit(calls, options).into_future()
     }
 }

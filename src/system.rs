@@ -1,10 +1,16 @@
 //! The thread on which an engine's actors live.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
 use actix::System;
 use tokio::{runtime::Runtime, sync::watch};
 use toolyard_actors::{CatalogChange, CatalogError, Yard, YardConfig};
+
+use crate::providers::Providers;
 
 /// Makes the runtime of the thread; called on it.
 pub(crate) type MakeRuntime = Box<dyn FnOnce() -> Runtime + Send>;
@@ -25,6 +31,7 @@ impl SystemThread {
         config: YardConfig,
         tools: Vec<CatalogChange>,
         prepare: impl AsyncFnOnce(&Yard) -> P + Send + 'static,
+        providers: Arc<Providers>,
     ) -> Result<(Self, Yard, P), StartError> {
         let (stop, mut stopped) = watch::channel(None);
         let (say_ended, ended) = watch::channel(false);
@@ -42,8 +49,11 @@ impl SystemThread {
                     let patience = stopped.wait_for(Option::is_some).await.map_or(None, |patience| *patience);
                     yard.stop(patience.unwrap_or_default()).await;
                 }
+                // That a connection did not close well is nobody's business any more.
+                let _ = providers.close(&yard).await;
                 #[cfg(feature = "python")]
                 yard.retire_python_files().await;
+                yard.retire();
             });
             say_ended.send_replace(true);
             // Tool bodies that cannot be stopped keep their threads; waiting for them here would

@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 setup=(packages tools venvs npm)
-checks=(format lint licences test doctest docs examples readme package)
+checks=(format lint features licences test doctest docs examples readme package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -71,6 +71,20 @@ step_lint() {
   cargo clippy "${workspace[@]}" --all-targets -- -D warnings
   # Those who embed the engine build it so.
   cargo clippy --workspace --no-default-features --locked -- -D warnings
+}
+
+# Each feature alone: one that leans on another without saying so is found here.
+step_features() {
+  local package feature
+  while read -r package feature; do
+    echo "$package with $feature alone"
+    RUSTFLAGS="-D warnings" cargo check --package "$package" --no-default-features --features "$feature" --locked
+  done < <(cargo metadata --format-version 1 --no-deps --locked | python3 -c '
+import json, sys
+for package in json.load(sys.stdin)["packages"]:
+    for feature in package["features"]:
+        print(package["name"], feature)
+')
 }
 
 step_licences() {

@@ -39,5 +39,5 @@ pub use self::{
         catalog::{Catalog, CatalogError, Entry},
         run::RunControl,
     },
-    yard::{Claim, StateError, ToolRows, Yard, YardConfig},
+    yard::{Claim, Staging, StateError, ToolRows, Yard, YardConfig},
 };

@@ -142,6 +142,9 @@ pub enum CatalogChange {
     Add(Arc<dyn Tool>),
     /// Puts a tool in the place of the one with the same name.
     Replace(Arc<dyn Tool>),
+    /// Adds a tool, or puts it in the place of the one with the same name; a name that differs in its
+    /// spelling alone is taken.
+    Put(Arc<dyn Tool>),
     /// Takes a tool out.
     Remove(String),
     /// Lets the first name stand for the tool with the second.

@@ -1,5 +1,10 @@
 //! Which arbiter an actor lives on.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use actix::{Arbiter, ArbiterHandle};
 
 /// The arbiters of one engine. An actor never moves, so it is placed where there are fewest.
@@ -11,7 +16,17 @@ pub(crate) struct Placement {
 
 struct Place {
     arbiter: ArbiterHandle,
-    actors: usize,
+    actors: Arc<AtomicUsize>,
+}
+
+/// A seat on an arbiter, for a tool's actors; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Seat(Arc<AtomicUsize>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Placement {
@@ -23,7 +38,8 @@ impl Placement {
         let own: Vec<Arbiter> =
             (1..arbiters).map(|_| Arbiter::with_tokio_rt(move || runtime(max_blocking))).collect();
         let here = std::iter::once(Arbiter::current());
-        let places = here.chain(own.iter().map(Arbiter::handle)).map(|arbiter| Place { arbiter, actors: 0 });
+        let place = |arbiter| Place { arbiter, actors: Arc::default() };
+        let places = here.chain(own.iter().map(Arbiter::handle)).map(place);
         Self { places: places.collect(), own }
     }
 
@@ -32,15 +48,20 @@ impl Placement {
         self.places.iter().map(|place| &place.arbiter)
     }
 
-    /// The arbiter with the fewest actors, which gets one more.
-    pub(crate) fn least(&mut self) -> ArbiterHandle {
-        match self.places.iter_mut().min_by_key(|place| place.actors) {
+    /// Takes a seat on the arbiter with the fewest actors. The first arbiter is always there.
+    pub(crate) fn least(&self) -> (ArbiterHandle, Option<Seat>) {
+        match self.places.iter().min_by_key(|place| place.actors.load(Ordering::Relaxed)) {
             Some(place) => {
-                place.actors += 1;
-                place.arbiter.clone()
+                place.actors.fetch_add(1, Ordering::Relaxed);
+                (place.arbiter.clone(), Some(Seat(place.actors.clone())))
             }
-            None => Arbiter::current(),
+            None => (Arbiter::current(), None),
         }
+    }
+
+    /// How many seats are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.places.iter().map(|place| place.actors.load(Ordering::Relaxed)).sum()
     }
 
     /// Ends the arbiters that this engine started.

@@ -17,7 +17,7 @@ use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::reply::post;
+use crate::{placement::Seat, reply::post};
 
 /// How often a dead actor is replaced.
 #[derive(Clone, Debug)]
@@ -59,6 +59,8 @@ pub(crate) struct Pulse {
     handled: AtomicU64,
     panicked: AtomicU64,
     stopped: AtomicU64,
+    /// Free again when the last of them is gone.
+    _seat: Option<Seat>,
 }
 
 impl Pulse {
@@ -147,9 +149,10 @@ enum Breaker {
 impl<A: Actor> Home<A> {
     pub(crate) fn new(
         policy: RestartPolicy,
+        seat: Option<Seat>,
         make: impl Fn(Arc<Pulse>) -> Addr<A> + Send + Sync + 'static,
     ) -> Self {
-        let pulse = Arc::new(Pulse::default());
+        let pulse = Arc::new(Pulse { _seat: seat, ..Pulse::default() });
         let addr = make(pulse.clone());
         let inner = Inner { addr, deaths: VecDeque::new(), restarted: 0, breaker: Breaker::Closed };
         Self { make: Box::new(make), policy, pulse, inner: Mutex::new(inner) }

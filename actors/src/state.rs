@@ -2,7 +2,7 @@
 //! StateActor
 //! Receives  InvokeOnRow: calls of one list to one row; RowIsFree: a call that waited has ended;
 //!           Purge: look after those who wait for a row; GetRow, UpdateRow, RemoveRow, Snapshot,
-//!           CheckRows, Load
+//!           StreamRows, Adopt, ForgetRows
 //! Sends     answers over the list's channel
 //! Owns      which rows are busy and who waits for them; the rows themselves outlive it
 //! Lives on  one arbiter; a tool with a row for each agent has an actor on each arbiter
@@ -32,7 +32,9 @@ use crate::{
     tool::Spawner,
 };
 
-pub(crate) use access::{CheckRows, GetRow, Load, RemoveRow, RowError, Snapshot, UpdateRow};
+pub(crate) use access::{
+    Adopt, ForgetRows, GetRow, RemoveRow, RowError, RowSink, Snapshot, StreamRows, UpdateRow,
+};
 
 /// Rows that outlive the actors that serve them, one after the other.
 pub(crate) type SharedShard = Arc<Mutex<Box<dyn Shard>>>;

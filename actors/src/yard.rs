@@ -1,6 +1,7 @@
 //! The actors of one engine, put together.
 
 mod resume;
+mod staging;
 mod state;
 
 use std::{
@@ -11,9 +12,9 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Addr, Recipient};
+use actix::{Actor, Addr, Handler, Message, Recipient};
 use parking_lot::Mutex;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{ActivationController, Tool};
 
@@ -79,6 +80,7 @@ impl Default for YardConfig {
 }
 
 pub use resume::Claim;
+pub use staging::Staging;
 pub use state::{StateError, ToolRows};
 
 /// The running actors of one engine: a handle that any thread may hold.
@@ -114,6 +116,7 @@ impl Yard {
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             shutdown: CancellationToken::new(),
+            gone: CancellationToken::new(),
             placement: Mutex::new(placement),
             #[cfg(feature = "python")]
             python: Mutex::default(),
@@ -160,7 +163,7 @@ impl Yard {
         }
         let cancel = CancelOnDrop(Some(message.control.clone()));
         let supervisor = self.supervisor(message.options.agent.as_deref());
-        let report = supervisor.send(message).await.map_err(|_| EngineError::Stopped)?;
+        let report = self.ask(supervisor, message).await?;
         cancel.keep();
         report
     }
@@ -171,7 +174,21 @@ impl Yard {
     /// When the engine has stopped, or the list's own tools clash.
     pub async fn plan(&self, message: PlanCalls) -> Result<Preview, EngineError> {
         let supervisor = self.supervisor(message.options.agent.as_deref());
-        supervisor.send(message).await.map_err(|_| EngineError::Stopped)?
+        self.ask(supervisor, message).await?
+    }
+
+    /// Sends a message and waits for the answer, unless the actors are gone or go.
+    async fn ask<M>(&self, supervisor: &Addr<SupervisorActor>, message: M) -> Result<M::Result, EngineError>
+    where
+        SupervisorActor: Handler<M>,
+        M: Message + Send + 'static,
+        M::Result: Send,
+    {
+        tokio::select! {
+            biased;
+            answer = supervisor.send(message) => answer.map_err(|_| EngineError::Stopped),
+            () = self.shared.gone.cancelled() => Err(EngineError::Stopped),
+        }
     }
 
     /// The current catalogue.
@@ -189,8 +206,40 @@ impl Yard {
     /// # Errors
     /// When one change cannot be made; then none is.
     pub async fn change_catalog(&self, changes: Vec<CatalogChange>) -> Result<(), EngineError> {
-        let reply = self.supervisors[0].send(ChangeCatalog(changes)).await;
-        Ok(reply.map_err(|_| EngineError::Stopped)??)
+        Ok(self.ask(&self.supervisors[0], ChangeCatalog(changes)).await??)
+    }
+
+    /// Drives work on the engine's side, where there are timers: on the host's runtime if the engine
+    /// was given one, else on its first arbiter.
+    ///
+    /// # Errors
+    /// When the engine has stopped, or the work panicked.
+    ///
+    /// # Cancellation
+    /// Dropping the future does not stop the work.
+    pub async fn drive<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let (send, receive) = oneshot::channel();
+        let work = async move {
+            // Nobody waits for it any more when the caller went away.
+            let _ = send.send(work.await);
+        };
+        match &self.shared.tool_runtime {
+            Some(runtime) => drop(runtime.spawn(work)),
+            None => drop(self.shared.placement.lock().arbiters().next().map(|first| first.spawn(work))),
+        }
+        tokio::select! {
+            biased;
+            done = receive => done.map_err(|_| EngineError::Stopped),
+            () = self.shared.gone.cancelled() => Err(EngineError::Stopped),
+        }
+    }
+
+    /// How many tools have actors: those of the catalogue, and those that lists under way still use.
+    pub fn tools_alive(&self) -> usize {
+        self.shared.placement.lock().taken()
     }
 
     /// How a tool's actors have fared; `None` when there is no such tool.
@@ -231,6 +280,11 @@ impl Yard {
     /// Takes no more lists, from now on.
     pub fn close(&self) {
         self.shared.closed.store(true, Ordering::Release);
+    }
+
+    /// Says that nobody drives the actors any more, so that nobody waits for their answers.
+    pub fn retire(&self) {
+        self.shared.gone.cancel();
     }
 
     /// Ends the engine's actors, and nothing else of the system: refuses new lists, waits up to

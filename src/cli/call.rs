@@ -22,13 +22,16 @@ use crate::{
     interrupt::Interrupt,
     options::{CallOptions, ListOptions},
     output::Printer,
-    setup,
+    setup, state,
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
     let engine = setup::engine(&options.engine).await?;
     let interrupt = Interrupt::listen()?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
+    if let Some(store) = &options.state {
+        state::before(&engine, store).await?;
+    }
     let all_ok = if options.input.jsonl {
         run_lines(&engine, options, printer, &interrupt).await?
     } else {
@@ -48,6 +51,9 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
         printer.report(&document.id, &report)?;
         report.all_ok()
     };
+    if let Some(store) = &options.state {
+        state::after(&engine, store).await?;
+    }
     engine.shutdown(Duration::ZERO).await;
     Ok(match (interrupt.is_pressed(), all_ok) {
         (true, _) => INTERRUPTED,
@@ -72,7 +78,7 @@ async fn execute(
     let list = setup::list(options, &document)?;
     #[cfg(feature = "mcp")]
     let list = crate::servers::ready_for(engine, &document, list).await;
-    let run = engine.start(std::mem::take(&mut document.calls), list);
+    let run = engine.submit(std::mem::take(&mut document.calls), list);
     let control = run.control();
     let mut report = run.into_future();
     let report = tokio::select! {

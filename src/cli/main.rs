@@ -13,6 +13,7 @@ mod resume;
 #[cfg(feature = "mcp")]
 mod servers;
 mod setup;
+mod state;
 mod tools;
 
 use std::process::ExitCode;
@@ -77,5 +78,6 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         Verb::Tools(options) => tools::run(&options).await,
         #[cfg(feature = "mcp")]
         Verb::Mcp(options) => mcp::run(&options).await,
+        Verb::State(verb) => state::run(&verb).await,
     }
 }

@@ -31,6 +31,37 @@ pub(crate) enum Verb {
     /// Looks at MCP servers
     #[cfg(feature = "mcp")]
     Mcp(Box<McpOptions>),
+    /// Shows or replaces the states in a store
+    #[command(subcommand)]
+    State(Box<StateVerb>),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateVerb {
+    /// Prints the states of a store, which `state load` takes
+    Dump(DumpOptions),
+    /// Replaces the states of the tools in FILE; the others in the store stay
+    Load(Box<LoadOptions>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DumpOptions {
+    /// The tool whose states are wanted [default: all]
+    pub(crate) tool: Option<String>,
+    /// The store
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LoadOptions {
+    /// The states, as `state dump` prints them
+    pub(crate) file: PathBuf,
+    /// The store; made when it is not there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: PathBuf,
+    #[command(flatten)]
+    pub(crate) engine: EngineOptions,
 }
 
 #[derive(Args, Debug)]
@@ -44,6 +75,9 @@ pub(crate) struct CallOptions {
     /// With --jsonl: run documents at once, up to --max-in-flight, and answer each as it ends
     #[arg(long, requires = "jsonl")]
     pub(crate) unordered: bool,
+    /// Load the tools' states from this store before, if it is there, and save them to it after
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
     /// The form of the results
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: OutputForm,

@@ -34,6 +34,9 @@ pub struct EngineSection {
     /// How many threads with a mailbox loop there are. Default 1: more pay only when tools compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arbiters: Option<usize>,
+    /// How deep lists may be nested that tools submit themselves. Default 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_depth: Option<usize>,
     /// When calls of idempotent tools are tried again. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySection>,
@@ -110,6 +113,7 @@ impl EngineSection {
         config.timeout = self.timeout_s.map_or(config.timeout, limit);
         config.deadline = self.deadline_s.map_or(config.deadline, limit);
         set(&mut config.arbiters, self.arbiters);
+        set(&mut config.child_depth, self.child_depth);
         let limits = &mut config.limits;
         set(&mut limits.max_in_flight, self.max_in_flight);
         set(&mut limits.max_blocking, self.max_blocking);
@@ -143,6 +147,7 @@ impl EngineSection {
                 .copied()
                 .map(Seconds),
             arbiters: changed(&config.arbiters, &default.arbiters).copied(),
+            child_depth: changed(&config.child_depth, &default.child_depth).copied(),
             retry: changed(&config.retry, &default.retry).map(RetrySection::of),
             agent: changed(agent, &default.limits.agent).map(AgentSection::of),
             agents: agents.iter().map(|(id, limits)| (id.clone(), AgentSection::of(limits))).collect(),

@@ -1,17 +1,22 @@
 //! The text of a state file: one JSON value a line, so that it is written and read as a stream.
 //!
 //! ```text
-//! {"format":"toolyard-state","version":1}
-//! {"tool":"counter","agent":null,"version":3,"state":{"n":3}}
+//! {"format":"toolyard-state","version":1,"tools":["counter"]}
+//! {"tool":"counter","agent":null,"state":{"n":3}}
 //! {"rows":1}
 //! ```
 //!
-//! The last line says how many rows there are: a file without it was cut off.
+//! The first line names the tools whose rows these are, also those that have none. The last line
+//! says how many rows there are: a file without it was cut off.
 
-use std::io::{self, BufRead, Write};
+use std::{
+    io::{self, BufRead, Write},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use toolyard_contract::RowValue;
 
 use super::StateFileError;
 
@@ -26,15 +31,33 @@ pub struct StateRow {
     /// The tool's name.
     pub tool: String,
     /// The agent; `None`: the row of the whole engine.
-    pub agent: Option<String>,
-    /// How often the row has been committed.
-    pub version: u64,
-    /// The state as JSON, exactly as the tool's codec wrote it.
+    pub agent: Option<Arc<str>>,
+    /// The state as JSON, as the tool's codec wrote it.
     pub state: Box<RawValue>,
+}
+
+impl StateRow {
+    /// Names the tool of a row.
+    pub fn new(tool: impl Into<String>, row: RowValue) -> Self {
+        Self { tool: tool.into(), agent: row.agent, state: row.state }
+    }
+
+    /// The row without the tool's name.
+    pub fn value(self) -> RowValue {
+        RowValue { agent: self.agent, state: self.state }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 struct Header {
+    format: String,
+    version: u32,
+    tools: Vec<String>,
+}
+
+/// What the first line has in every version.
+#[derive(Deserialize)]
+struct AnyHeader {
     format: String,
     version: u32,
 }
@@ -52,9 +75,9 @@ pub(crate) struct StateWriter<W> {
 }
 
 impl<W: Write> StateWriter<W> {
-    pub(crate) fn new(out: W) -> io::Result<Self> {
+    pub(crate) fn new(out: W, tools: Vec<String>) -> io::Result<Self> {
         let mut writer = Self { out, rows: 0 };
-        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION })?;
+        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, tools })?;
         Ok(writer)
     }
 
@@ -82,6 +105,7 @@ impl<W: Write> StateWriter<W> {
 /// Reads the rows of a state file one by one; an error is the last item.
 pub(crate) struct StateReader<R> {
     input: R,
+    tools: Vec<String>,
     line: String,
     number: u64,
     done: bool,
@@ -90,13 +114,25 @@ pub(crate) struct StateReader<R> {
 impl<R: BufRead> StateReader<R> {
     /// Reads the first line.
     pub(crate) fn new(input: R) -> Result<Self, StateFileError> {
-        let mut reader = Self { input, line: String::new(), number: 0, done: false };
-        let header = reader.next_line()?.and_then(|line| serde_json::from_str::<Header>(line).ok());
-        match header.filter(|header| header.format == FORMAT) {
-            None => Err(StateFileError::NotAStateFile),
-            Some(Header { version, .. }) if version > VERSION => Err(StateFileError::Newer { version }),
-            Some(_) => Ok(reader),
+        let mut reader = Self { input, tools: Vec::new(), line: String::new(), number: 0, done: false };
+        let first = reader.next_line()?.unwrap_or_default();
+        match serde_json::from_str::<AnyHeader>(first) {
+            Ok(AnyHeader { format, .. }) if format != FORMAT => Err(StateFileError::NotAStateFile),
+            Err(_) => Err(StateFileError::NotAStateFile),
+            Ok(AnyHeader { version, .. }) if version > VERSION => Err(StateFileError::Newer { version }),
+            Ok(_) => match serde_json::from_str::<Header>(first) {
+                Ok(header) => {
+                    reader.tools = header.tools;
+                    Ok(reader)
+                }
+                Err(error) => Err(reader.bad(&error.to_string())),
+            },
         }
+    }
+
+    /// The tools whose rows these are.
+    pub(crate) fn tools(&self) -> &[String] {
+        &self.tools
     }
 
     fn next_line(&mut self) -> Result<Option<&str>, StateFileError> {
@@ -136,7 +172,7 @@ impl<R: BufRead> StateReader<R> {
         }
     }
 
-    fn bad(&self, reason: &str) -> StateFileError {
+    pub(super) fn bad(&self, reason: &str) -> StateFileError {
         StateFileError::Line { line: self.number, reason: reason.to_owned() }
     }
 }

@@ -1,5 +1,6 @@
 //! State files: what the tools of an engine remember, in one file that is replaced as a whole.
 
+mod engine;
 mod file_system;
 mod format;
 mod replace;
@@ -14,18 +15,23 @@ use std::{
     path::Path,
 };
 
+use toolyard_actors::StateError;
+
 use self::{
     file_system::{Disk, FileSystem},
     format::{StateReader, StateWriter},
     replace::replace_file,
 };
 
-pub use self::format::StateRow;
+pub use self::{engine::LoadedState, format::StateRow};
 
 /// Why a state file cannot be written or read. The caller knows its path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateFileError {
+    /// The state of a tool cannot be had or replaced.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The file system said no.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -38,6 +44,9 @@ pub enum StateFileError {
         /// The version of the file.
         version: u32,
     },
+    /// What wrote or read the file went away before the end.
+    #[error("saving or loading was interrupted")]
+    Interrupted,
     /// The end is missing.
     #[error("the file is cut off: its last line is missing")]
     CutOff,
@@ -51,41 +60,68 @@ pub enum StateFileError {
     },
 }
 
-/// Writes a state file and gives the number of its rows. It replaces an old one as a whole: whoever
-/// reads finds all of the old rows or all of the new ones, also after a crash or a loss of power.
-///
-/// # Errors
-/// When a row is an error, or the file cannot be written; then the old file is still there.
-pub fn save_rows(
-    path: &Path,
-    rows: impl IntoIterator<Item = Result<StateRow, StateFileError>>,
-) -> Result<u64, StateFileError> {
-    save(&Disk, path, rows)
-}
-
 /// Reads a state file row by row. Only a caller that has come to the end without an error has seen
 /// a whole file.
 ///
 /// # Errors
 /// When there is no such file, it is not a state file, or a newer program wrote it.
-pub fn read_rows(
-    path: &Path,
-) -> Result<impl Iterator<Item = Result<StateRow, StateFileError>>, StateFileError> {
-    read(&Disk, path)
+pub fn read_rows(path: &Path) -> Result<StateFile, StateFileError> {
+    Ok(StateFile(read(&Disk, path)?))
 }
 
+/// Writes rows in the form of a state file, of tools some of which may have no rows, and gives the
+/// number of rows. What is written before an error is not a whole file.
+///
+/// # Errors
+/// When a row is an error, or nothing more can be written.
+pub fn write_rows(
+    out: impl io::Write,
+    tools: Vec<String>,
+    rows: impl IntoIterator<Item = Result<StateRow, StateFileError>>,
+) -> Result<u64, StateFileError> {
+    let mut writer = StateWriter::new(out, tools)?;
+    for row in rows {
+        writer.row(row?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// A state file that is being read; an error is the last item.
+pub struct StateFile(StateReader<BufReader<Box<dyn Read>>>);
+
+impl StateFile {
+    /// The tools whose rows these are, also those that have none.
+    pub fn tools(&self) -> &[String] {
+        self.0.tools()
+    }
+}
+
+impl Iterator for StateFile {
+    type Item = Result<StateRow, StateFileError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl std::fmt::Debug for StateFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateFile").field("tools", &self.tools()).finish_non_exhaustive()
+    }
+}
+
+/// Writes a state file and gives the number of its rows. It replaces an old one as a whole: whoever
+/// reads finds all of the old rows or all of the new ones, also after a crash or a loss of power.
+/// When a row is an error, or the file cannot be written, the old file is still there.
 fn save(
     disk: &dyn FileSystem,
     path: &Path,
+    tools: Vec<String>,
     rows: impl IntoIterator<Item = Result<StateRow, StateFileError>>,
 ) -> Result<u64, StateFileError> {
     let mut count = 0;
     replace_file(disk, path, |file| {
-        let mut writer = StateWriter::new(file)?;
-        for row in rows {
-            writer.row(row?)?;
-        }
-        count = writer.finish()?;
+        count = write_rows(file, tools, rows)?;
         Ok::<_, StateFileError>(())
     })?;
     Ok(count)

@@ -14,8 +14,7 @@ fn rows(version: u64) -> impl Iterator<Item = Result<StateRow, StateFileError>> 
     (0..ROWS).map(move |n| {
         Ok(StateRow {
             tool: "counter".into(),
-            agent: Some(format!("agent-{n}")),
-            version,
+            agent: Some(format!("agent-{n}").into()),
             state: RawValue::from_string(format!("{{\"n\":{n},\"v\":{version},\"pad\":\"{:40}\"}}", ""))
                 .unwrap(),
         })
@@ -26,8 +25,16 @@ fn rows(version: u64) -> impl Iterator<Item = Result<StateRow, StateFileError>> 
 fn loaded_version(disk: &dyn FileSystem) -> Result<u64, StateFileError> {
     let rows: Vec<StateRow> = read(disk, path())?.collect::<Result<_, _>>()?;
     assert_eq!(rows.len() as u64, ROWS);
-    assert!(rows.iter().all(|row| row.version == rows[0].version), "old and new rows in one file");
-    Ok(rows[0].version)
+    assert!(rows.iter().all(|row| version(row) == version(&rows[0])), "old and new rows in one file");
+    Ok(version(&rows[0]))
+}
+
+fn version(row: &StateRow) -> u64 {
+    serde_json::from_str::<serde_json::Value>(row.state.get()).unwrap()["v"].as_u64().unwrap()
+}
+
+fn save_rows(disk: &dyn FileSystem, version: u64) -> Result<u64, StateFileError> {
+    save(disk, path(), vec!["counter".into()], rows(version))
 }
 
 fn path() -> &'static Path {
@@ -36,14 +43,14 @@ fn path() -> &'static Path {
 
 fn disk_with_version_1() -> SimDisk {
     let disk = SimDisk::new();
-    save(&disk, path(), rows(1)).unwrap();
+    save_rows(&disk, 1).unwrap();
     disk
 }
 
 fn operations_of_a_save() -> usize {
     let disk = disk_with_version_1();
     disk.arm(Fault::None);
-    save(&disk, path(), rows(2)).unwrap();
+    save_rows(&disk, 2).unwrap();
     disk.operations()
 }
 
@@ -63,13 +70,13 @@ fn a_save_that_fails_at_any_operation_leaves_a_file_that_loads() {
     for at in 0..all {
         let disk = disk_with_version_1();
         disk.arm(Fault::Fail(at));
-        save(&disk, path(), rows(2)).unwrap_err();
+        save_rows(&disk, 2).unwrap_err();
         disk.arm(Fault::None);
         // Only the last operation, the sync of the folder, comes after the replacement.
         let expected = if at == all - 1 { 2 } else { 1 };
         assert_eq!(loaded_version(&disk).unwrap(), expected, "failed at operation {at}");
         assert_eq!(disk.names(), [path()], "the attempt at operation {at} left something behind");
-        save(&disk, path(), rows(3)).unwrap();
+        save_rows(&disk, 3).unwrap();
         assert_eq!(loaded_version(&disk).unwrap(), 3, "after a failure at operation {at}");
     }
 }
@@ -81,14 +88,14 @@ fn a_loss_of_power_at_any_operation_leaves_the_old_file_or_the_new_one() {
         for (contents, entries) in [(false, false), (false, true), (true, false), (true, true)] {
             let disk = disk_with_version_1();
             disk.arm(Fault::PowerLoss(at));
-            let saved = save(&disk, path(), rows(2));
+            let saved = save_rows(&disk, 2);
             disk.restart(Survival { contents, entries });
             let version = loaded_version(&disk).unwrap_or_else(|error| {
                 panic!("lost power at operation {at}, contents {contents}, entries {entries}: {error}")
             });
             assert!([1, 2].contains(&version));
             assert!(saved.is_err() || version == 2, "a save that was said to be done was lost");
-            save(&disk, path(), rows(3)).unwrap();
+            save_rows(&disk, 3).unwrap();
             assert_eq!(loaded_version(&disk).unwrap(), 3);
         }
     }
@@ -98,7 +105,7 @@ fn a_loss_of_power_at_any_operation_leaves_the_old_file_or_the_new_one() {
 fn a_row_that_cannot_be_had_leaves_the_old_file() {
     let disk = disk_with_version_1();
     let broken = rows(2).take(5).chain([Err(StateFileError::CutOff)]);
-    assert!(matches!(save(&disk, path(), broken), Err(StateFileError::CutOff)));
+    assert!(matches!(save(&disk, path(), Vec::new(), broken), Err(StateFileError::CutOff)));
     assert_eq!(loaded_version(&disk).unwrap(), 1);
     assert_eq!(disk.names(), [path()]);
 }
@@ -110,11 +117,11 @@ fn saves_to_one_path_at_once_leave_one_whole_file_on_a_real_disk() {
     std::thread::scope(|scope| {
         for version in 1..=4 {
             let path = &path;
-            scope.spawn(move || save(&Disk, path, rows(version)).unwrap());
+            scope.spawn(move || save(&Disk, path, Vec::new(), rows(version)).unwrap());
         }
     });
     let rows: Vec<StateRow> = read(&Disk, &path).unwrap().map(Result::unwrap).collect();
-    assert!(rows.len() as u64 == ROWS && rows.iter().all(|row| row.version == rows[0].version));
+    assert!(rows.len() as u64 == ROWS && rows.iter().all(|row| version(row) == version(&rows[0])));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the file itself is left");
     #[cfg(unix)]
     {
@@ -127,8 +134,8 @@ fn saves_to_one_path_at_once_leave_one_whole_file_on_a_real_disk() {
 fn line_breaks_inside_a_state_stay_within_its_line() {
     let disk = SimDisk::new();
     let state = RawValue::from_string("{\n  \"text\": \"a\\nb\"\n}".into()).unwrap();
-    let row = StateRow { tool: "t".into(), agent: None, version: 1, state };
-    assert_eq!(save(&disk, path(), [Ok(row)]).unwrap(), 1);
+    let row = StateRow { tool: "t".into(), agent: None, state };
+    assert_eq!(save(&disk, path(), Vec::new(), [Ok(row)]).unwrap(), 1);
     let rows: Vec<StateRow> = read(&disk, path()).unwrap().map(Result::unwrap).collect();
     let state: serde_json::Value = serde_json::from_str(rows[0].state.get()).unwrap();
     assert_eq!(state, serde_json::json!({"text": "a\nb"}));
@@ -144,8 +151,8 @@ fn error_of(text: &[u8]) -> String {
 
 #[test]
 fn a_file_that_is_not_whole_says_where_and_why() {
-    let head = "{\"format\":\"toolyard-state\",\"version\":1}\n";
-    let row = "{\"tool\":\"t\",\"agent\":null,\"version\":1,\"state\":{}}\n";
+    let head = "{\"format\":\"toolyard-state\",\"version\":1,\"tools\":[]}\n";
+    let row = "{\"tool\":\"t\",\"agent\":null,\"state\":{}}\n";
     let cases = [
         (format!("{head}{row}{{\"rows\":1}}\n"), "none"),
         (format!("{head}{{\"rows\":0}}"), "none"),

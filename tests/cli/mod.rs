@@ -2,9 +2,11 @@
 
 mod benchmark;
 mod call;
+mod configured;
 mod interrupt;
 mod plan;
 mod resume;
+mod state;
 
 use std::{
     io::Write,

@@ -78,7 +78,7 @@ fn run(at: At, options: ExecuteOptions, act: impl FnOnce(&RunControl) + Send) ->
     if at == At::Queued {
         calls.push(call("victim", json!({})));
     }
-    let run = engine.start(calls, options);
+    let run = engine.submit(calls, options);
     let control = run.control();
     std::thread::scope(|scope| {
         let list = scope.spawn(|| futures::executor::block_on(run.into_future()).unwrap());
@@ -118,7 +118,8 @@ fn a_cancel_of_one_call_leaves_its_siblings() {
     }
     let (builder, arrivals, go) = victim(At::Queued);
     let engine = builder.build().unwrap();
-    let run = engine.start(vec![call("victim", json!({})), call("victim", json!({}))], ExecuteOptions::new());
+    let run =
+        engine.submit(vec![call("victim", json!({})), call("victim", json!({}))], ExecuteOptions::new());
     let control = run.control();
     std::thread::scope(|scope| {
         let list = scope.spawn(|| futures::executor::block_on(run.into_future()).unwrap());
@@ -303,7 +304,7 @@ fn dropping_the_waiting_future_cancels_the_list() {
 fn a_shutdown_cancels_what_does_not_end_in_time() {
     let (builder, arrivals, _go) = victim(At::Started);
     let engine = builder.build().unwrap();
-    let run = engine.start(vec![call("victim", json!({}))], ExecuteOptions::new());
+    let run = engine.submit(vec![call("victim", json!({}))], ExecuteOptions::new());
     std::thread::scope(|scope| {
         let list = scope.spawn(|| futures::executor::block_on(run.into_future()).unwrap());
         arrivals.recv_timeout(LONG).unwrap();
@@ -324,7 +325,7 @@ fn an_engine_dropped_by_its_own_tool_does_not_deadlock() {
     });
     let engine = Engine::builder().tool(suicide).build().unwrap();
     *slot.lock() = Some(engine.clone());
-    let run = engine.start(vec![call("suicide", json!({}))], ExecuteOptions::new());
+    let run = engine.submit(vec![call("suicide", json!({}))], ExecuteOptions::new());
     drop(engine);
     // The list may end or be cancelled, but nothing hangs.
     let _ = futures::executor::block_on(run.into_future());

@@ -2,13 +2,18 @@
 
 mod activation;
 mod basics;
+mod churn;
 mod embed;
 mod fairness;
 mod faults;
 mod limits;
+mod managers;
+mod nodes;
 mod oracle;
+mod providers;
 mod rates;
 mod restart;
 mod retries;
 mod state;
+mod state_files;
 pub(crate) mod tools;

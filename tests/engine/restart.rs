@@ -72,7 +72,7 @@ fn a_probe_that_dies_opens_the_breaker_again() {
     engine.crash("bad", None);
     assert_eq!(once(&engine, "bad"), "not_started");
     wait(&engine, Duration::from_mins(1));
-    let list = engine.start(vec![call("bad", json!({}))], ExecuteOptions::new());
+    let list = engine.submit(vec![call("bad", json!({}))], ExecuteOptions::new());
     assert!(futures::executor::block_on(list.into_future()).unwrap().all_ok());
     engine.crash("bad", None);
     assert_eq!(once(&engine, "bad"), "not_started");

@@ -158,7 +158,7 @@ fn a_deadline_or_a_cancel_between_two_tries_leaves_the_last_ones_answer() {
         });
         let engine = paused().retry(long_pause).tool(flaky).tool(teller).build().unwrap();
         let run =
-            engine.start(vec![call("flaky", json!({})), call("teller", json!({}))], ExecuteOptions::new());
+            engine.submit(vec![call("flaky", json!({})), call("teller", json!({}))], ExecuteOptions::new());
         *control.lock() = Some(run.control());
         let report = futures::executor::block_on(run.into_future()).unwrap();
         assert_eq!(outcomes(&report)[0], "timed_out");

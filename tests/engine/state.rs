@@ -206,7 +206,7 @@ fn calls_that_wait_for_a_row_can_be_cancelled_and_do_not_wait_for_ever() {
         let options = ExecuteOptions::new().deadline(Duration::from_millis(20));
         let cut = engine.execute_blocking(vec![call("count", json!({}))], options).unwrap();
         assert_eq!(outcomes(&cut), ["skipped"]);
-        let waiting = engine.start(vec![call("count", json!({})); 2], ExecuteOptions::new());
+        let waiting = engine.submit(vec![call("count", json!({})); 2], ExecuteOptions::new());
         let control = waiting.control();
         let cancelled = scope.spawn(|| block_on(waiting.into_future()).unwrap());
         control.cancel_call(1);

@@ -76,7 +76,7 @@ async fn a_call_that_is_stopped_is_cancelled_at_the_server() {
     assert_eq!(run_with(&engine, "s_wait", json!({}), options).await.outcome, Outcome::TimedOut);
     eventually("the server hears of the time-out", || lines() == 1).await;
 
-    let list = engine.start(vec![ToolCall::new("s_wait", json!({}).into())], ExecuteOptions::new());
+    let list = engine.submit(vec![ToolCall::new("s_wait", json!({}).into())], ExecuteOptions::new());
     let control = list.control();
     let running = tokio::spawn(async move { list.await.unwrap() });
     eventually("the call is out", || status(&engine)["s"].in_flight == 1).await;

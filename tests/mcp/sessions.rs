@@ -71,7 +71,7 @@ async fn callers_share_one_try_and_its_outcome() {
     engine.mcp().disconnect(None).await.unwrap();
     assert_eq!(status(&engine)["s"].state, McpState::Idle);
     let calls = (0..20).map(|_| ToolCall::new("s_pid", json!({}).into()));
-    let lists = calls.map(|call| engine.start(vec![call], ExecuteOptions::new()));
+    let lists = calls.map(|call| engine.submit(vec![call], ExecuteOptions::new()));
     let running: Vec<_> = lists.map(|list| tokio::spawn(async move { list.await.unwrap() })).collect();
     let mut pids = std::collections::BTreeSet::new();
     for list in running {

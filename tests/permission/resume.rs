@@ -236,7 +236,7 @@ fn an_engine_that_takes_no_lists_gives_the_approvals_back() {
     let (_, mut list) = run(&engine, five());
     let before = list.to_json();
     let answers = Answers::new().approve(ids(&list)[0].clone());
-    let other = engine.start(vec![call("busy", json!({}))], ExecuteOptions::new());
+    let other = engine.submit(vec![call("busy", json!({}))], ExecuteOptions::new());
     let control = other.control();
     std::thread::scope(|scope| {
         scope.spawn(|| block_on(other.into_future()));

@@ -185,7 +185,7 @@ fn a_stuck_sync_call_alone_in_its_process_is_killed_at_its_deadline() {
 #[test]
 fn a_stuck_sync_call_is_said_to_go_on_while_siblings_keep_its_process() {
     let (engine, files) = engine_of(STUCK);
-    let sibling = engine.start(vec![call("sibling", json!({}))], ExecuteOptions::new());
+    let sibling = engine.submit(vec![call("sibling", json!({}))], ExecuteOptions::new());
     let sibling = std::thread::spawn(move || futures::executor::block_on(sibling.into_future()));
     output(&engine, "sibling_runs", json!({}));
 

@@ -217,6 +217,8 @@ pub trait Shard: Send {
     /// # Errors
     /// When the state cannot be written as JSON.
     fn get(&self, key: &RowKey) -> serde_json::Result<Option<Box<RawValue>>>;
+    /// Tells whether a row was ever used.
+    fn contains(&self, key: &RowKey) -> bool;
     /// Replaces one row.
     ///
     /// # Errors
@@ -237,11 +239,6 @@ pub trait Shard: Send {
     /// # Errors
     /// When a state cannot be written as JSON, or the sink fails.
     fn for_each(&self, sink: &mut dyn FnMut(RowValue) -> serde_json::Result<()>) -> serde_json::Result<()>;
-    /// Checks that every value is a state of this tool, changing nothing.
-    ///
-    /// # Errors
-    /// When one is not.
-    fn check(&self, rows: &[RowValue]) -> serde_json::Result<()>;
 }
 
 /// How one call goes on, whatever the type of the state.

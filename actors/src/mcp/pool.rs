@@ -68,7 +68,7 @@ impl McpPool {
         let session = {
             let shared = &self.0.yard.shared;
             let pool = Arc::downgrade(&self.0);
-            Arc::new(Session::start(name.clone(), config, &mut shared.placement.lock(), pool))
+            Arc::new(Session::start(name.clone(), config, &shared.placement.lock(), pool))
         };
         self.0.yard.shared.note_mcp_session(session.actor());
         let before = self.0.sessions.lock().insert(name.clone(), session.clone());

@@ -20,7 +20,10 @@ use super::{
     pool::PoolInner,
     status::{McpServerStatus, McpState},
 };
-use crate::{placement::Placement, reply::post};
+use crate::{
+    placement::{Placement, Seat},
+    reply::post,
+};
 
 /// The link that is open now, as the actor and its callers share it: a call over an open link visits no mailbox.
 pub(super) type OpenLink = Arc<Mutex<Option<Arc<Link>>>>;
@@ -48,22 +51,24 @@ pub(super) struct Session {
     open: OpenLink,
     view: watch::Receiver<View>,
     private: Arc<Semaphore>,
+    _seat: Option<Seat>,
 }
 
 impl Session {
     pub(super) fn start(
         name: String,
         config: McpServerConfig,
-        placement: &mut Placement,
+        placement: &Placement,
         pool: Weak<PoolInner>,
     ) -> Self {
         let config = Arc::new(config);
         let open = OpenLink::default();
         let (say, view) = watch::channel(View::default());
         let actor = McpSessionActor::new(name.clone(), config.clone(), open.clone(), say, pool);
-        let actor = McpSessionActor::start_in_arbiter(&placement.least(), move |_| actor);
+        let (place, seat) = placement.least();
+        let actor = McpSessionActor::start_in_arbiter(&place, move |_| actor);
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
-        Self { name, config, actor, open, view, private }
+        Self { name, config, actor, open, view, private, _seat: seat }
     }
 
     pub(super) fn actor(&self) -> &Addr<McpSessionActor> {

@@ -170,8 +170,9 @@ fn start_worker(
     path: &Path,
 ) -> actix::Addr<PythonWorkerActor> {
     let (config, file, path): (_, _, PathBuf) = (config.clone(), file.clone(), path.to_owned());
-    let place = shared.placement.lock().least();
-    PythonWorkerActor::start_in_arbiter(&place, move |_| PythonWorkerActor::new(config, file, path))
+    let (place, seat) = shared.placement.lock().least();
+    let make = move || PythonWorkerActor::new(config, file, path, seat);
+    PythonWorkerActor::start_in_arbiter(&place, move |_| make())
 }
 
 fn fingerprint(path: &Path) -> Option<u64> {

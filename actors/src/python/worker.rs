@@ -20,6 +20,7 @@ use super::config::{PythonConfig, PythonFile};
 use super::frames::{Described, FromWorker, Op, call_frame, cancel_frame};
 use super::lanes::{Lanes, RunCall};
 use super::process::{End, Event, WorkerProcess};
+use crate::placement::Seat;
 
 /// What a file gives.
 #[derive(Debug)]
@@ -55,6 +56,7 @@ pub(super) struct PythonWorkerActor {
     under_way: FxHashMap<u64, UnderWay>,
     loading: Vec<oneshot::Sender<Result<Loaded, String>>>,
     retiring: Vec<oneshot::Sender<()>>,
+    _seat: Option<Seat>,
 }
 
 struct Current {
@@ -91,7 +93,12 @@ struct UnderWay {
 }
 
 impl PythonWorkerActor {
-    pub(super) fn new(config: Arc<PythonConfig>, file: PythonFile, path: PathBuf) -> Self {
+    pub(super) fn new(
+        config: Arc<PythonConfig>,
+        file: PythonFile,
+        path: PathBuf,
+        seat: Option<Seat>,
+    ) -> Self {
         Self {
             lanes: Lanes::new(config.threads, config.tasks),
             config,
@@ -102,6 +109,7 @@ impl PythonWorkerActor {
             under_way: FxHashMap::default(),
             loading: Vec::new(),
             retiring: Vec::new(),
+            _seat: seat,
         }
     }
 

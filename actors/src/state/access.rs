@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix::{Handler, Message};
 use serde_json::value::RawValue;
-use toolyard_contract::{RowKey, RowValue};
+use toolyard_contract::{RowKey, RowValue, Shard};
 
 use super::StateActor;
 
@@ -39,15 +39,48 @@ pub(crate) struct RemoveRow(pub(crate) RowKey);
 #[rtype(result = "Result<Vec<RowValue>, RowError>")]
 pub(crate) struct Snapshot;
 
-/// Checks that rows could be loaded.
+/// Hands every row of the shard to a sink, ordered by agent, without a copy of them all: a state that
+/// existed between two commits. The shard serves nobody meanwhile.
 #[derive(Message)]
 #[rtype(result = "Result<(), RowError>")]
-pub(crate) struct CheckRows(pub(crate) Arc<Vec<RowValue>>);
+pub(crate) struct StreamRows(pub(crate) RowSink);
 
-/// Replaces all rows of the shard.
+/// Takes rows one by one.
+pub(crate) type RowSink = Box<dyn FnMut(RowValue) -> serde_json::Result<()> + Send>;
+
+/// Puts a shard in the place of the actor's. A call that works on a copy of a row ends `lost`.
 #[derive(Message)]
-#[rtype(result = "Result<(), RowError>")]
-pub(crate) struct Load(pub(crate) Arc<Vec<RowValue>>);
+#[rtype(result = "()")]
+pub(crate) struct Adopt(pub(crate) Box<dyn Shard>);
+
+/// Forgets all rows of the shard. A call that works on a copy of one ends `lost`.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct ForgetRows;
+
+impl Handler<StreamRows> for StateActor {
+    type Result = Result<(), RowError>;
+
+    fn handle(&mut self, StreamRows(mut sink): StreamRows, _: &mut Self::Context) -> Self::Result {
+        Ok(self.shard.lock().for_each(&mut sink)?)
+    }
+}
+
+impl Handler<Adopt> for StateActor {
+    type Result = ();
+
+    fn handle(&mut self, Adopt(shard): Adopt, _: &mut Self::Context) {
+        *self.shard.lock() = shard;
+    }
+}
+
+impl Handler<ForgetRows> for StateActor {
+    type Result = ();
+
+    fn handle(&mut self, _: ForgetRows, _: &mut Self::Context) {
+        self.shard.lock().clear();
+    }
+}
 
 impl Handler<GetRow> for StateActor {
     type Result = Result<Option<Box<RawValue>>, RowError>;
@@ -84,27 +117,5 @@ impl Handler<Snapshot> for StateActor {
             Ok(())
         })?;
         Ok(rows)
-    }
-}
-
-impl Handler<CheckRows> for StateActor {
-    type Result = Result<(), RowError>;
-
-    fn handle(&mut self, CheckRows(rows): CheckRows, _: &mut Self::Context) -> Self::Result {
-        Ok(self.shard.lock().check(&rows)?)
-    }
-}
-
-impl Handler<Load> for StateActor {
-    type Result = Result<(), RowError>;
-
-    fn handle(&mut self, Load(rows): Load, _: &mut Self::Context) -> Self::Result {
-        let mut shard = self.shard.lock();
-        shard.check(&rows)?;
-        shard.clear();
-        for row in rows.iter() {
-            shard.put(row)?;
-        }
-        Ok(())
     }
 }

@@ -155,6 +155,18 @@ pub enum CatalogError {
     },
 }
 
+impl CatalogError {
+    /// The name of the tool that is the matter, where it has one.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Self::NameTaken { name, .. } | Self::BadSchema { name, .. } | Self::Unknown { name } => {
+                Some(name)
+            }
+            Self::BlankName | Self::AliasCycle(_) => None,
+        }
+    }
+}
+
 impl Entry {
     pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, gates: Vec<ToolGates>) -> Self {
         Self {
@@ -336,6 +348,16 @@ impl Catalog {
             self.by_name.get(name::key(self.aliases.follow(wanted, is_tool).ok()?).as_ref())
         })?;
         self.entries.get(*index as usize)
+    }
+
+    /// Finds a tool by its own name alone.
+    pub fn own(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.entries.get(self.place_of(name)?)
+    }
+
+    /// Where a tool with this name of its own stands among the entries.
+    pub(crate) fn place_of(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name::key(name).as_ref()).map(|&place| place as usize)
     }
 
     /// The tools in their order.

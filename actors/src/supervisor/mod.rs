@@ -42,7 +42,7 @@ use crate::{
     },
     observe::Observers,
     permission::Permissions,
-    placement::Placement,
+    placement::{Placement, Seat},
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
     retry::RetryPolicy,
@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) runs: AtomicU64,
     pub(crate) closed: AtomicBool,
     pub(crate) shutdown: CancellationToken,
+    /// Cancelled when nobody drives the actors any more.
+    pub(crate) gone: CancellationToken,
     pub(crate) placement: Mutex<Placement>,
     #[cfg(feature = "python")]
     pub(crate) python: Mutex<Vec<crate::python::PythonSource>>,
@@ -224,7 +226,7 @@ impl Shared {
         }
         let (mut guests, here) = (Catalog::default(), Arbiter::current());
         for tool in &options.guests {
-            let route = self.route(&**tool, &here, std::slice::from_ref(&here));
+            let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
             guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
         }
         Ok(Scope { catalog, guests: Some(guests), activation })
@@ -237,9 +239,15 @@ impl Shared {
             match change {
                 CatalogChange::Add(tool) => next.add(self.entry(&tool, None)?)?,
                 CatalogChange::Replace(tool) => {
-                    let old = next.get(&tool.spec().name).cloned();
+                    let old = next.own(&tool.spec().name).cloned();
                     next.replace(self.entry(&tool, old.as_deref())?)?;
                 }
+                CatalogChange::Put(tool) => match next.own(&tool.spec().name).cloned() {
+                    Some(old) if old.spec().name == tool.spec().name => {
+                        next.replace(self.entry(&tool, Some(&old))?)?;
+                    }
+                    _ => next.add(self.entry(&tool, None)?)?,
+                },
                 CatalogChange::Remove(name) => next.remove(&name)?,
                 CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name)?,
             }
@@ -250,10 +258,11 @@ impl Shared {
 
     /// Gives a tool actors of its own, after a look at its schemas.
     fn entry(&self, tool: &Arc<dyn Tool>, replaced: Option<&Entry>) -> Result<Entry, CatalogError> {
-        let mut placement = self.placement.lock();
+        let placement = self.placement.lock();
         let all: Vec<_> = placement.arbiters().cloned().collect();
+        let (place, seat) = placement.least();
         let gates = self.gates(tool.spec(), replaced);
-        let entry = Entry::new(tool.clone(), self.route(&**tool, &placement.least(), &all), gates);
+        let entry = Entry::new(tool.clone(), self.route(&**tool, &place, seat, &all), gates);
         entry.check_schemas()?;
         Ok(entry)
     }
@@ -265,11 +274,17 @@ impl Shared {
     }
 
     /// Starts the actors of a tool: one at `place`, or with a row for each agent one on each arbiter.
-    fn route(&self, tool: &dyn Tool, place: &ArbiterHandle, all: &[ArbiterHandle]) -> Route {
+    fn route(
+        &self,
+        tool: &dyn Tool,
+        place: &ArbiterHandle,
+        mut seat: Option<Seat>,
+        all: &[ArbiterHandle],
+    ) -> Route {
         let spawner = Spawner(self.tool_runtime.clone());
         let Some(StatePart { scope, shard }) = tool.state() else {
             let place = place.clone();
-            return Route::Tool(Home::new(self.restarts.clone(), move |pulse| {
+            return Route::Tool(Home::new(self.restarts.clone(), seat, move |pulse| {
                 let spawner = spawner.clone();
                 ToolActor::start_in_arbiter(&place, move |_| ToolActor::new(spawner, pulse))
             }));
@@ -279,7 +294,7 @@ impl Shared {
             std::iter::once(shard).chain(std::iter::repeat_with(|| tool.state()).flatten().map(|s| s.shard));
         let homes = places.iter().cloned().zip(shards).map(|(place, shard)| {
             let (shard, spawner) = (Arc::new(Mutex::new(shard)), spawner.clone());
-            Home::new(self.restarts.clone(), move |pulse| {
+            Home::new(self.restarts.clone(), seat.take(), move |pulse| {
                 let (shard, spawner) = (shard.clone(), spawner.clone());
                 StateActor::start_in_arbiter(&place, move |_| StateActor::new(shard, spawner, pulse))
             })

@@ -9,8 +9,8 @@ use toolyard_contract::{RowKey, RowValue, StateScope};
 use super::Yard;
 use crate::{
     restart::Home,
-    state::{CheckRows, GetRow, Load, RemoveRow, RowError, Snapshot, StateActor, UpdateRow},
-    supervisor::catalog::{Catalog, Entry, Route, shard},
+    state::{GetRow, RemoveRow, RowError, Snapshot, StateActor, UpdateRow},
+    supervisor::catalog::{Catalog, Entry, Route, spread},
 };
 
 /// All rows of one tool, written as JSON.
@@ -95,6 +95,13 @@ impl Yard {
         Ok(forgotten)
     }
 
+    /// The names of the tools that keep state.
+    pub fn stateful_tools(&self) -> Vec<String> {
+        let catalog = self.catalog();
+        let owners = catalog.entries().iter().filter_map(|entry| Owner::new(entry));
+        owners.map(|owner| owner.entry.spec().name.clone()).collect()
+    }
+
     /// Gives all rows of one tool, or of every tool that keeps state. Each shard's rows existed
     /// together between two commits.
     ///
@@ -123,37 +130,28 @@ impl Yard {
     /// # Errors
     /// When one value is not a state of its tool: then nothing is replaced.
     pub async fn load(&self, tools: Vec<ToolRows>) -> Result<Vec<String>, StateError> {
-        let catalog = self.catalog();
-        let (mut parts, mut unknown) = (Vec::new(), Vec::new());
+        let mut staging = self.stage();
         for ToolRows { tool, rows } in tools {
-            match Owner::find(&catalog, &tool) {
-                Ok(owner) => parts.extend(owner.parts(rows)?),
-                Err(_) => unknown.push(tool),
+            if staging.tool(&tool) {
+                rows.iter().try_for_each(|row| staging.put(&tool, row))?;
             }
         }
-        for (owner, home, rows) in &parts {
-            owner.ask(home, CheckRows(rows.clone())).await?.map_err(|error| owner.bad(&error))?;
-        }
-        for (owner, home, rows) in parts {
-            owner.ask(home, Load(rows)).await?.map_err(|error| owner.bad(&error))?;
-        }
+        let unknown = staging.unknown().map(str::to_owned).collect();
+        self.adopt(staging).await?;
         Ok(unknown)
     }
 }
 
 /// A tool that keeps state, and the actors of its rows.
 #[derive(Clone, Copy)]
-struct Owner<'a> {
-    entry: &'a Entry,
-    scope: StateScope,
-    shards: &'a [Home<StateActor>],
+pub(super) struct Owner<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) scope: StateScope,
+    pub(super) shards: &'a [Home<StateActor>],
 }
 
-/// The rows of one shard.
-type Part<'a> = (Owner<'a>, &'a Home<StateActor>, Arc<Vec<RowValue>>);
-
 impl<'a> Owner<'a> {
-    fn new(entry: &'a Entry) -> Option<Self> {
+    pub(super) fn new(entry: &'a Entry) -> Option<Self> {
         match &entry.route {
             Route::Tool(_) => None,
             Route::State { scope, shards } => Some(Self { entry, scope: *scope, shards }),
@@ -174,25 +172,15 @@ impl<'a> Owner<'a> {
     }
 
     fn shard(&self, key: &RowKey) -> &'a Home<StateActor> {
-        shard(self.shards, Some(key))
+        &self.shards[self.place_of(key)]
     }
 
-    /// Parts rows by the shard that owns them.
-    fn parts(self, rows: Vec<RowValue>) -> Result<Vec<Part<'a>>, StateError> {
-        let mut parted: Vec<Vec<RowValue>> = self.shards.iter().map(|_| Vec::new()).collect();
-        for row in rows {
-            if let (StateScope::Engine, Some(agent)) = (self.scope, &row.agent) {
-                let reason = format!("it has one row for the whole engine, and none for agent {agent:?}");
-                return Err(StateError::BadRow { tool: self.entry.spec().name.clone(), reason });
-            }
-            let home = self.shard(&row.key());
-            let index = self.shards.iter().position(|other| std::ptr::eq(other, home)).unwrap_or(0);
-            parted[index].push(row);
-        }
-        Ok(self.shards.iter().zip(parted).map(|(home, rows)| (self, home, Arc::new(rows))).collect())
+    /// Which of the shards owns a row.
+    pub(super) fn place_of(&self, key: &RowKey) -> usize {
+        spread(key.agent(), self.shards.len())
     }
 
-    async fn ask<M>(&self, home: &Home<StateActor>, message: M) -> Result<M::Result, StateError>
+    pub(super) async fn ask<M>(&self, home: &Home<StateActor>, message: M) -> Result<M::Result, StateError>
     where
         StateActor: actix::Handler<M>,
         M: actix::Message + Send + 'static,
@@ -203,7 +191,7 @@ impl<'a> Owner<'a> {
         answer.map_err(|_| StateError::NoAnswer { tool: self.entry.spec().name.clone() })
     }
 
-    fn bad(&self, error: &RowError) -> StateError {
+    pub(super) fn bad(&self, error: &RowError) -> StateError {
         StateError::BadRow { tool: self.entry.spec().name.clone(), reason: error.to_string() }
     }
 }

@@ -1,6 +1,12 @@
 //! The rows of one tool whose type of state is known.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use serde_json::value::RawValue;
 
@@ -11,8 +17,14 @@ use crate::Invocation;
 pub(super) struct Rows<T: StatefulTool> {
     tool: Arc<T>,
     by_key: HashMap<RowKey, Row<T::State>, rustc_hash::FxBuildHasher>,
-    /// Stamps rows that were made or replaced, so that a late commit finds out.
-    stamps: u32,
+}
+
+/// Stamps rows that were made or replaced, so that a late commit finds out. One counter for all
+/// shards, because a shard may take another one's place.
+static STAMPS: AtomicU32 = AtomicU32::new(0);
+
+fn next_stamp() -> u32 {
+    STAMPS.fetch_add(1, Ordering::Relaxed)
 }
 
 struct Row<S> {
@@ -22,15 +34,13 @@ struct Row<S> {
 
 impl<T: StatefulTool> Rows<T> {
     pub(super) fn boxed(tool: Arc<T>) -> Box<dyn Shard> {
-        Box::new(Self { tool, by_key: HashMap::default(), stamps: 0 })
+        Box::new(Self { tool, by_key: HashMap::default() })
     }
 
     fn row(&mut self, key: &RowKey) -> &mut Row<T::State> {
-        let Self { tool, by_key, stamps } = self;
-        by_key.entry(key.clone()).or_insert_with(|| {
-            *stamps = stamps.wrapping_add(1);
-            Row { state: tool.initial(key.agent()), stamp: *stamps }
-        })
+        let Self { tool, by_key } = self;
+        let first = || Row { state: tool.initial(key.agent()), stamp: next_stamp() };
+        by_key.entry(key.clone()).or_insert_with(first)
     }
 
     fn read(row: &RowValue) -> serde_json::Result<T::State> {
@@ -74,10 +84,13 @@ impl<T: StatefulTool> Shard for Rows<T> {
         self.by_key.get(key).map(|row| serde_json::value::to_raw_value(&row.state)).transpose()
     }
 
+    fn contains(&self, key: &RowKey) -> bool {
+        self.by_key.contains_key(key)
+    }
+
     fn put(&mut self, value: &RowValue) -> serde_json::Result<()> {
         let state = Self::read(value)?;
-        self.stamps = self.stamps.wrapping_add(1);
-        self.by_key.insert(value.key(), Row { state, stamp: self.stamps });
+        self.by_key.insert(value.key(), Row { state, stamp: next_stamp() });
         Ok(())
     }
 
@@ -106,9 +119,5 @@ impl<T: StatefulTool> Shard for Rows<T> {
             }
         }
         Ok(())
-    }
-
-    fn check(&self, rows: &[RowValue]) -> serde_json::Result<()> {
-        rows.iter().try_for_each(|row| Self::read(row).map(drop))
     }
 }

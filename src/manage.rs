@@ -1,0 +1,130 @@
+//! The engine under the names that tool managers have: life cycle, listing, calling, changing tools.
+
+use toolyard_actors::{CatalogChange, CatalogError, EngineError, ExecuteOptions};
+use toolyard_contract::{FunctionSchema, IntoTool, ToolResult};
+
+use crate::{Engine, IntoCalls, Refresh};
+
+/// An engine as a manager of tools.
+impl Engine {
+    /// Gets the providers ready that are not, and takes their tools. An engine without providers has
+    /// nothing to start; its own tools are there from the beginning.
+    ///
+    /// Providers have 30 s each. One that fails takes nothing from the others, and may be tried again
+    /// by calling this again.
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    ///
+    /// # Cancellation
+    /// Dropping the future does not stop the work.
+    pub async fn start(&self) -> Result<Refresh, EngineError> {
+        self.ask_providers(true).await
+    }
+
+    /// Asks the providers that are ready for the tools that they have now. Lists under way keep the
+    /// tools that they started with; a provider that fails keeps those that it gave last.
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    ///
+    /// # Cancellation
+    /// Dropping the future does not stop the work.
+    pub async fn refresh(&self) -> Result<Refresh, EngineError> {
+        self.ask_providers(false).await
+    }
+
+    /// Takes the providers' tools out of the catalogue and closes the providers. The engine goes on
+    /// with its own tools, and [`start`](Self::start) brings the others back;
+    /// [`shutdown`](Self::shutdown) is the end.
+    ///
+    /// Calls of the providers' tools that are under way end as the providers end them.
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    pub async fn stop(&self) -> Result<Refresh, EngineError> {
+        let (providers, yard) = (self.providers().clone(), self.yard().clone());
+        self.yard().drive(async move { providers.close(&yard).await }).await?
+    }
+
+    /// Begins anew: stops, forgets all states of all tools, and starts. Tools that were added stay.
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    pub async fn reset(&self) -> Result<Refresh, EngineError> {
+        self.stop().await?;
+        self.yard().forget_states().await.map_err(|_| EngineError::Stopped)?;
+        self.start().await
+    }
+
+    /// The schemas of the tools that are switched on, in the order of registration.
+    pub fn list_tools(&self) -> Vec<FunctionSchema> {
+        self.active_specs().iter().map(toolyard_contract::ToolSpec::to_schema).collect()
+    }
+
+    /// The schemas of the named tools, whether they are switched on or not, in the order asked for.
+    ///
+    /// # Errors
+    /// When a name is not a tool's.
+    pub fn find_tools<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<FunctionSchema>, CatalogError> {
+        let catalog = self.yard().catalog();
+        let find = |name: &'a str| match catalog.get(name) {
+            Some(entry) => Ok(entry.spec().to_schema()),
+            None => Err(CatalogError::Unknown { name: name.to_owned() }),
+        };
+        names.into_iter().map(find).collect()
+    }
+
+    /// Runs a list and gives its results, in the calls' order: [`execute`](Self::execute) for those
+    /// who need no report.
+    ///
+    /// # Errors
+    /// When the list was not taken at all; nothing of it ran.
+    pub async fn call_tools(
+        &self,
+        calls: impl IntoCalls,
+        options: ExecuteOptions,
+    ) -> Result<Vec<ToolResult>, EngineError> {
+        Ok(self.execute(calls, options).await?.results)
+    }
+
+    /// Adds tools; one whose name is there takes the old one's place.
+    ///
+    /// # Errors
+    /// When a name is there in another spelling, or a schema cannot be used: then nothing changes.
+    pub async fn add_tools(&self, tools: impl IntoIterator<Item = impl IntoTool>) -> Result<(), EngineError> {
+        self.change_tools(tools.into_iter().map(|tool| CatalogChange::Put(tool.into_tool())).collect()).await
+    }
+
+    /// Replaces tools that are there.
+    ///
+    /// # Errors
+    /// When a name is not there, or a schema cannot be used: then nothing changes.
+    pub async fn update_tools(
+        &self,
+        tools: impl IntoIterator<Item = impl IntoTool>,
+    ) -> Result<(), EngineError> {
+        self.change_tools(tools.into_iter().map(|tool| CatalogChange::Replace(tool.into_tool())).collect())
+            .await
+    }
+
+    /// Takes tools out. Lists under way keep them to their end.
+    ///
+    /// # Errors
+    /// When a name is not there: then nothing changes.
+    pub async fn delete_tools<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), EngineError> {
+        let remove = |name: &'a str| CatalogChange::Remove(name.to_owned());
+        self.change_tools(names.into_iter().map(remove).collect()).await
+    }
+
+    async fn ask_providers(&self, first: bool) -> Result<Refresh, EngineError> {
+        let (providers, yard) = (self.providers().clone(), self.yard().clone());
+        self.yard().drive(async move { providers.refresh(&yard, first).await }).await?
+    }
+}
