@@ -99,7 +99,9 @@ fn listed(engine: &Engine) -> Vec<String> {
 }
 
 fn started(providers: &[&Puppet]) -> (Engine, Refresh) {
-    let builder = paused().tool(echo("own"));
+    // Without a time-out: a clock that stands still until everything waits would run it down while a
+    // test holds a call back from outside.
+    let builder = paused().timeout(None).tool(echo("own"));
     let with_providers = providers.iter().fold(builder, |builder, &puppet| builder.provider(puppet.clone()));
     let engine = with_providers.build().unwrap();
     let report = block_on(engine.start()).unwrap();
