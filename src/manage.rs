@@ -1,7 +1,7 @@
 //! The engine under the names that tool managers have: life cycle, listing, calling, changing tools.
 
 use toolyard_actors::{CatalogChange, CatalogError, EngineError, ExecuteOptions};
-use toolyard_contract::{FunctionSchema, IntoTool, ToolResult};
+use toolyard_contract::{FunctionSchema, IntoTool, ToolCall, ToolResult};
 
 use crate::{Engine, IntoCalls, Refresh};
 
@@ -89,6 +89,20 @@ impl Engine {
         options: ExecuteOptions,
     ) -> Result<Vec<ToolResult>, EngineError> {
         Ok(self.execute(calls, options).await?.results)
+    }
+
+    /// Runs one call and gives its result, also that of a name that no tool has.
+    ///
+    /// # Errors
+    /// When the call was not taken at all; nothing ran.
+    pub async fn execute_one(
+        &self,
+        call: ToolCall,
+        options: ExecuteOptions,
+    ) -> Result<ToolResult, EngineError> {
+        let mut results = self.call_tools(vec![call], options).await?;
+        // A list has one result for each call.
+        results.pop().ok_or(EngineError::Stopped)
     }
 
     /// Adds tools; one whose name is there takes the old one's place.

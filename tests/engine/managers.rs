@@ -55,6 +55,16 @@ fn calling_gives_one_result_for_each_call_in_their_order() {
 }
 
 #[test]
+fn one_call_has_one_result_and_an_unknown_name_is_a_result_too() {
+    let engine = engine();
+    let run =
+        |name: &str| block_on(engine.execute_one(call(name, json!({})), ExecuteOptions::new())).unwrap();
+    assert_eq!(run("ONE").output.unwrap().to_value(), 1);
+    assert_eq!(run("nobody").outcome.as_str(), "unknown_tool");
+    assert!(run("nobody").error.unwrap().contains("there are: one, two"));
+}
+
+#[test]
 fn adding_puts_new_tools_at_the_end_and_replaces_those_that_are_there_in_their_place() {
     let engine = engine();
     block_on(engine.add_tools([versioned("three", 1), versioned("one", 2)])).unwrap();
