@@ -73,10 +73,7 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, DocumentError> {
     let text = utf8(bytes)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match text.trim_start().as_bytes().first() {
-        Some(b'[') => {
-            let items: Vec<&RawValue> = parse(text)?;
-            Ok(Document { calls: calls(items), ..Document::default() })
-        }
+        Some(b'[') => Ok(Document { calls: read_list(text)?, ..Document::default() }),
         Some(b'{') => {
             let object: Object<'_> = parse(text)?;
             object.read(text)
@@ -118,7 +115,7 @@ pub(super) struct Object<'a> {
 impl<'a> Object<'a> {
     fn read(&self, text: &'a str) -> Result<Document, DocumentError> {
         let calls = if let Some(list) = self.calls {
-            calls(items("calls", list)?)
+            calls("calls", list)?
         } else if let Some(calls) = message::calls_of(self)? {
             calls
         } else {
@@ -146,20 +143,31 @@ fn single_call(text: &str) -> Result<Document, DocumentError> {
     let raw: &RawValue = parse(text)?;
     let is_call = Item::read(raw).map_or(true, |item| item.looks_like_a_call());
     if is_call {
-        return Ok(Document { calls: calls(vec![raw]), ..Document::default() });
+        return Ok(Document { calls: vec![item::read_call(raw, 0)], ..Document::default() });
     }
     Err(DocumentError::NotCalls(
         "the object holds no calls: give a call, an assistant message, or {\"calls\": […]}".to_owned(),
     ))
 }
 
-pub(super) fn calls(items: Vec<&RawValue>) -> Vec<Result<ToolCall, BadCall>> {
-    items.into_iter().enumerate().map(|(index, raw)| item::read_call(raw, index)).collect()
+/// Reads the call list in a field.
+pub(super) fn calls(field: &str, raw: &RawValue) -> Result<Vec<Result<ToolCall, BadCall>>, DocumentError> {
+    must_be_list(field, raw)?;
+    read_list(raw.get())
+}
+
+fn read_list(text: &str) -> Result<Vec<Result<ToolCall, BadCall>>, DocumentError> {
+    item::read_list(text).map_err(|error| DocumentError::syntax(&error))
 }
 
 pub(super) fn items<'a>(field: &str, raw: &'a RawValue) -> Result<Vec<&'a RawValue>, DocumentError> {
+    must_be_list(field, raw)?;
+    parse(raw.get())
+}
+
+fn must_be_list(field: &str, raw: &RawValue) -> Result<(), DocumentError> {
     if is_list(raw) {
-        return parse(raw.get());
+        return Ok(());
     }
     Err(DocumentError::field(field, format!("must be a list, not {}", json::kind(raw))))
 }

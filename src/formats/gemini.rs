@@ -7,10 +7,10 @@ use toolyard_contract::{Output, ToolResult};
 
 use super::{
     answer,
-    item::{Nested, Parts},
+    item::{Node, Parts},
 };
 
-pub(super) fn parts<'a>(call: &Nested<'a>) -> Result<Parts<'a>, String> {
+pub(super) fn parts<'a>(call: &Node<'a>) -> Result<Parts<'a>, String> {
     let inner = call.object("functionCall")?;
     Ok(Parts { name: inner.name, arguments: inner.args, id: inner.id })
 }

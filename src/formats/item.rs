@@ -33,9 +33,9 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) status: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) function: Option<Nested<'a>>,
+    pub(super) function: Option<Node<'a>>,
     #[serde(borrow, rename = "functionCall")]
-    pub(super) function_call: Option<Nested<'a>>,
+    pub(super) function_call: Option<Node<'a>>,
 }
 
 /// What a vendor's file finds in an item.
@@ -45,36 +45,75 @@ pub(super) struct Parts<'a> {
     pub(super) id: Option<&'a RawValue>,
 }
 
+/// Reads a list of calls: one entry per item, whatever it is.
+pub(super) fn read_list(text: &str) -> serde_json::Result<Vec<Result<ToolCall, BadCall>>> {
+    // In one pass when nothing is wrong; else item by item, so that a bad one spoils no other.
+    if let Ok(nodes) = serde_json::from_str::<Vec<Node<'_>>>(text) {
+        return Ok(nodes.iter().enumerate().map(|(index, node)| read_node(node, index)).collect());
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(text)?;
+    Ok(items.into_iter().enumerate().map(|(index, raw)| read_call(raw, index)).collect())
+}
+
 /// Reads one item as a call; the error names the item by its position.
 pub(super) fn read_call(raw: &RawValue, index: usize) -> Result<ToolCall, BadCall> {
-    let bad = |name, id, reason| BadCall { name, id, error: format!("item {index}: {reason}") };
-    let item = match Item::read(raw) {
-        Ok(item) => item,
-        Err(reason) => return Err(bad(String::new(), CallId::Absent, reason)),
+    let node = match json::kind(raw) {
+        "an object" => Item::read(raw).map(|item| Node::Object(Box::new(item))),
+        other => Ok(Node::Other(other)),
+    };
+    match node {
+        Ok(node) => read_node(&node, index),
+        Err(reason) => {
+            let ids: Ids<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+            Err(bad(index, String::new(), ids.call_id.or(ids.id), &reason))
+        }
+    }
+}
+
+fn read_node(node: &Node<'_>, index: usize) -> Result<ToolCall, BadCall> {
+    let item = match node {
+        Node::Object(item) => item,
+        Node::Other(kind) => {
+            return Err(bad(index, String::new(), None, &format!("a call must be an object, not {kind}")));
+        }
     };
     let parts = match item.parts() {
         Ok(parts) => parts,
         Err(reason) => {
-            let readable = Parts { id: item.call_id.or(item.id), ..native::parts(&item) };
-            return Err(bad(readable.name().unwrap_or_default(), readable.id(), reason));
+            let name = native::parts(item).name().unwrap_or_default();
+            return Err(bad(index, name, item.call_id.or(item.id), &reason));
         }
     };
     match parts.name() {
         Ok(name) => {
             let arguments = parts.arguments.map_or_else(Arguments::empty, Arguments::from_raw);
-            Ok(ToolCall { name, arguments, id: parts.id() })
+            Ok(ToolCall { name, arguments, id: call_id(parts.id) })
         }
-        Err(reason) => Err(bad(String::new(), parts.id(), reason)),
+        Err(reason) => Err(bad(index, String::new(), parts.id, &reason)),
     }
+}
+
+fn bad(index: usize, name: String, id: Option<&RawValue>, reason: &str) -> BadCall {
+    BadCall { name, id: call_id(id), error: format!("item {index}: {reason}") }
+}
+
+fn call_id(raw: Option<&RawValue>) -> CallId {
+    raw.map_or(CallId::Absent, CallId::from_raw)
+}
+
+/// The ids of an object that cannot be read as a whole.
+#[derive(Default, Deserialize)]
+struct Ids<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    call_id: Option<&'a RawValue>,
 }
 
 impl<'a> Item<'a> {
     /// Reads the fields of an object.
     pub(super) fn read(raw: &'a RawValue) -> Result<Self, String> {
-        match json::kind(raw) {
-            "an object" => serde_json::from_str(raw.get()).map_err(|error| json::reason(&error)),
-            other => Err(format!("a call must be an object, not {other}")),
-        }
+        serde_json::from_str(raw.get()).map_err(|error| json::reason(&error))
     }
 
     /// Tells whether a part of an assistant message is a call that waits for an answer; text, reasoning and
@@ -110,14 +149,14 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The object inside of an item that names the tool, read in the same pass.
-pub(super) enum Nested<'a> {
+/// A place where an object should be: an item of a list, or what in an item names the tool.
+pub(super) enum Node<'a> {
     Object(Box<Item<'a>>),
     /// What stands there instead.
     Other(&'static str),
 }
 
-impl<'a> Nested<'a> {
+impl<'a> Node<'a> {
     pub(super) fn object(&self, field: &str) -> Result<&Item<'a>, String> {
         match self {
             Self::Object(item) => Ok(item),
@@ -126,48 +165,52 @@ impl<'a> Nested<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Nested<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for Node<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NestedVisitor(PhantomData))
+        deserializer.deserialize_any(NodeVisitor(PhantomData))
     }
 }
 
-struct NestedVisitor<'a>(PhantomData<&'a ()>);
+struct NodeVisitor<'a>(PhantomData<&'a ()>);
 
-impl<'de: 'a, 'a> Visitor<'de> for NestedVisitor<'a> {
-    type Value = Nested<'a>;
+impl<'de: 'a, 'a> Visitor<'de> for NodeVisitor<'a> {
+    type Value = Node<'a>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
-        Item::deserialize(MapAccessDeserializer::new(fields)).map(|item| Nested::Object(Box::new(item)))
+        Item::deserialize(MapAccessDeserializer::new(fields)).map(|item| Node::Object(Box::new(item)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Nested::Other("a list"))
+        Ok(Node::Other("a list"))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Node::Other("null"))
     }
 
     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Nested::Other("text"))
+        Ok(Node::Other("text"))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Nested::Other("a boolean"))
+        Ok(Node::Other("a boolean"))
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Nested::Other("a number"))
+        Ok(Node::Other("a number"))
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Nested::Other("a number"))
+        Ok(Node::Other("a number"))
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Nested::Other("a number"))
+        Ok(Node::Other("a number"))
     }
 }
 
@@ -177,9 +220,5 @@ impl Parts<'_> {
         let name: String = serde_json::from_str(raw.get())
             .map_err(|_| format!("field \"name\" must be text, not {}", json::kind(raw)))?;
         if name.trim().is_empty() { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
-    }
-
-    fn id(&self) -> CallId {
-        self.id.map_or(CallId::Absent, CallId::from_raw)
     }
 }

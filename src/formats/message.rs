@@ -5,7 +5,7 @@ use toolyard_contract::{BadCall, ToolCall};
 
 use super::{
     document::{DocumentError, Object, calls, is_list, items},
-    item::Item,
+    item::{Item, read_call},
 };
 
 type Calls = Vec<Result<ToolCall, BadCall>>;
@@ -13,7 +13,7 @@ type Calls = Vec<Result<ToolCall, BadCall>>;
 /// Reads the calls of a message and passes over its text; `None` when the object is no message.
 pub(super) fn calls_of(object: &Object<'_>) -> Result<Option<Calls>, DocumentError> {
     if let Some(list) = object.tool_calls {
-        return items("tool_calls", list).map(|items| Some(calls(items)));
+        return calls("tool_calls", list).map(Some);
     }
     if let Some(list) = object.parts {
         return items("parts", list).map(|parts| Some(calls_among(parts)));
@@ -30,7 +30,7 @@ pub(super) fn calls_of(object: &Object<'_>) -> Result<Option<Calls>, DocumentErr
 /// The calls among the parts of a message. What is not even an object is kept, to be answered.
 fn calls_among(mut parts: Vec<&RawValue>) -> Calls {
     parts.retain(|raw| Item::read(raw).map_or(true, |item| item.is_call_part()));
-    calls(parts)
+    parts.into_iter().enumerate().map(|(index, raw)| read_call(raw, index)).collect()
 }
 
 /// As [`calls_among`]; where the provider stopped the model inside of its last block, that call is refused.

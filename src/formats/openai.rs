@@ -8,10 +8,10 @@ use toolyard_contract::ToolResult;
 
 use super::{
     answer,
-    item::{Item, Nested, Parts},
+    item::{Item, Node, Parts},
 };
 
-pub(super) fn parts<'a>(function: &Nested<'a>, item: &Item<'a>) -> Result<Parts<'a>, String> {
+pub(super) fn parts<'a>(function: &Node<'a>, item: &Item<'a>) -> Result<Parts<'a>, String> {
     let inner = function.object("function")?;
     Ok(Parts { name: inner.name, arguments: inner.arguments, id: item.id })
 }

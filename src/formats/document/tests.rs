@@ -99,7 +99,7 @@ fn a_message_without_calls_and_an_empty_list_have_none() {
 fn every_item_gets_an_entry_and_errors_name_item_and_field() {
     let list = r#"[1, "x", null, [], {}, {"name": ""}, {"name": 5, "id": "i"}, {"function": "f"},
         {"id": "i", "function": {"arguments": "{}"}}, {"functionCall": null, "name": " "}, {"type": "text", "text": "t"},
-        {"name": "a", "name": "b"}, {"type": "custom_tool_call", "name": "n", "call_id": "i"}, {"name": "ok"}]"#;
+        {"name": "a", "name": "b", "id": "i"}, {"type": "custom_tool_call", "name": "n", "call_id": "i"}, {"name": "ok"}]"#;
     let expected = [
         "item 0: a call must be an object, not a number",
         "item 1: a call must be an object, not text",
@@ -119,8 +119,18 @@ fn every_item_gets_an_entry_and_errors_name_item_and_field() {
     let errors: Vec<_> = calls.iter().filter_map(|call| Some(call.as_ref().err()?.error.as_str())).collect();
     assert_eq!(errors, expected);
     assert_eq!(calls[13].as_ref().unwrap().name, "ok");
-    let ids: Vec<_> = [6, 8, 12].map(|at: usize| calls[at].clone().unwrap_err().id).to_vec();
-    assert_eq!(ids, vec![CallId::from("i"); 3]);
+    let ids: Vec<_> = [6, 8, 11, 12].map(|at: usize| calls[at].clone().unwrap_err().id).to_vec();
+    assert_eq!(ids, vec![CallId::from("i"); 4]);
+}
+
+#[test]
+fn an_item_that_no_parser_takes_spoils_no_other() {
+    let calls = read(r#"[1e999, "\ud800", {"\ud800": 1, "id": "i"}, {"name": "ok"}]"#).calls;
+    let errors: Vec<_> = calls[..3].iter().map(|call| call.as_ref().unwrap_err().error.as_str()).collect();
+    let expected = ["a call must be an object, not a number", "a call must be an object, not text"];
+    assert_eq!(errors[..2], [format!("item 0: {}", expected[0]), format!("item 1: {}", expected[1])]);
+    assert!(errors[2].starts_with("item 2: "), "{}", errors[2]);
+    assert!(calls[3].is_ok());
 }
 
 #[test]
