@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use actix::{Addr, Recipient};
-use toolyard_actors::{CatalogError, DroppedEvents, EngineError, EngineEvent, SupervisorActor, Yard};
+use toolyard_actors::{
+    CatalogError, DroppedEvents, EngineError, EngineEvent, ExecuteCalls, ExecuteOptions, Report, RunControl,
+    SupervisorActor, Yard,
+};
 
 use crate::{
-    EngineBuilder,
+    EngineBuilder, IntoCalls,
     providers::{Providers, Refresh},
 };
 
@@ -23,6 +26,26 @@ pub struct Attached {
 }
 
 impl Attached {
+    /// Runs a list as part of the calling task: nearly twice as fast for a list of one call as sending
+    /// [`ExecuteCalls`](toolyard_actors::ExecuteCalls) to a [`supervisor`](Self::supervisor).
+    ///
+    /// # Errors
+    /// When the list was not taken at all; nothing of it ran.
+    ///
+    /// # Panics
+    /// Outside the actix system.
+    ///
+    /// # Cancellation
+    /// Dropping the future cancels the list.
+    pub async fn execute(
+        &self,
+        calls: impl IntoCalls,
+        options: ExecuteOptions,
+    ) -> Result<Report, EngineError> {
+        let calls = calls.into_calls();
+        self.yard.execute_here(ExecuteCalls { calls, options, control: RunControl::new() }).await
+    }
+
     /// The supervisor that takes this agent's lists: always the same one for one agent.
     pub fn supervisor(&self, agent: Option<&str>) -> &Addr<SupervisorActor> {
         self.yard.supervisor(agent)

@@ -8,6 +8,7 @@ mod begun;
 #[cfg(feature = "child")]
 pub mod child;
 mod guard;
+mod mail;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod messages;

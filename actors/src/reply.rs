@@ -1,6 +1,6 @@
 //! How every call gets exactly one answer.
 //!
-//! Answers travel over one channel for each list to the task that drives it. Whoever holds calls
+//! Answers are filed in the [mail](crate::mail) of their list, for the task that drives it. Whoever holds calls
 //! (a group on its way to an actor, a call under way) holds the duty to answer them: dropping it
 //! files `not_started` for what had not begun and `lost` for what had.
 
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
-use tokio::sync::mpsc::UnboundedSender;
 use toolyard_contract::{Detail, Failure, Outcome, Output, Reply, ToolReturn};
 
 use crate::{admission::Permits, supervisor::catalog::Entry, supervisor::run::Run};
@@ -77,15 +76,6 @@ impl Finished {
         self
     }
 }
-
-/// One or many answers on their way to the list's driver.
-pub(crate) enum Filed {
-    One(u32, Finished),
-    Many(Vec<(u32, Finished)>),
-}
-
-/// The sending end of a list's answers.
-pub(crate) type Answers = UnboundedSender<Filed>;
 
 /// One call that may start.
 #[derive(Debug)]

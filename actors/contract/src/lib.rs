@@ -27,6 +27,7 @@ pub mod names;
 pub mod outcome;
 pub mod output;
 pub mod permission;
+mod plain;
 pub mod plan;
 pub mod provider;
 pub mod rate;

@@ -51,9 +51,10 @@ pub struct Step {
 ///
 /// `calls` gives position and decision of each call that is to run, in call order. Linear in the calls.
 pub fn plan(calls: impl IntoIterator<Item = (usize, ParallelDecision)>) -> Plan {
-    let mut out = Plan::default();
+    let calls = calls.into_iter();
+    let mut out = Plan { batches: Vec::new(), steps: Vec::with_capacity(calls.size_hint().0) };
     let mut batch_start = 0;
-    for (number, (call, decision)) in calls.into_iter().enumerate() {
+    for (number, (call, decision)) in calls.enumerate() {
         let kind = if decision.allowed { BatchKind::Concurrent } else { BatchKind::Sequential };
         match out.batches.last_mut() {
             Some(batch) if batch.kind == kind => batch.calls.push(call),

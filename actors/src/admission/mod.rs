@@ -4,21 +4,23 @@ mod agents;
 mod fair;
 mod rate;
 pub(crate) mod turnstile;
+mod way;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use smallvec::SmallVec;
-use tokio::time::{Instant, timeout_at};
 use toolyard_contract::{Rate, ToolSpec, name};
 
 use self::{
     agents::Agents,
-    rate::{RateGate, TooSoon},
-    turnstile::{Permit, Turn, Turnstile},
+    rate::RateGate,
+    turnstile::{Turn, Turnstile},
 };
 
 pub use self::agents::AgentLimits;
-pub(crate) use self::agents::AgentPass;
+pub(crate) use self::{
+    agents::AgentPass,
+    way::{Permits, Refusal, Way},
+};
 
 /// The engine's limits on what runs at once. Every wait for them has a deadline.
 #[derive(Clone, Debug)]
@@ -106,24 +108,8 @@ impl Admission {
     }
 
     /// The way of the calls of one list to one tool.
-    ///
-    /// The narrowest gate comes first, because whoever waits for a narrow gate must not hold a wide
-    /// one. The agent's are narrower than the tool's: an agent at its limit is in nobody's way.
-    pub(crate) fn way(&self, agent: &Arc<AgentPass>, tool: &ToolGates, blocking: bool) -> Way {
-        let agents_gate = agent.gates.as_ref().and_then(|gates| gates.in_flight.clone());
-        let blocking = blocking.then(|| self.blocking.clone());
-        Way {
-            tool_rate: tool.rate.clone(),
-            first: agents_gate,
-            then: tool
-                .in_flight
-                .clone()
-                .into_iter()
-                .chain(blocking)
-                .chain([self.in_flight.clone()])
-                .collect(),
-            agent: agent.clone(),
-        }
+    pub(crate) fn way<'a>(&'a self, agent: &'a AgentPass, tool: &'a ToolGates, blocking: bool) -> Way<'a> {
+        Way { agent, tool, blocking: blocking.then_some(&self.blocking), engine: &self.in_flight }
     }
 }
 
@@ -162,131 +148,6 @@ impl ToolGates {
             Some(if depth == 0 { first.clone() } else { Arc::new(first.deeper()) })
         };
         (0..depths).map(|depth| Self { in_flight: in_flight(depth), rate: rate_at(depth) }).collect()
-    }
-}
-
-/// What calls of one list to one tool have to pass.
-#[derive(Debug)]
-pub(crate) struct Way {
-    agent: Arc<AgentPass>,
-    first: Option<Arc<Turnstile>>,
-    tool_rate: Option<Arc<RateGate>>,
-    then: SmallVec<[Arc<Turnstile>; 3]>,
-}
-
-/// Why a call was not admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// True: a rate leaves no room. False: too many calls were running.
-    pub(crate) by_rate: bool,
-    /// When trying again may help.
-    pub(crate) retry_after: Duration,
-}
-
-impl Refusal {
-    /// Why, in words.
-    pub(crate) fn reason(self) -> String {
-        let seconds = self.retry_after.as_secs_f64();
-        if self.by_rate {
-            format!("its rate limit leaves no room; try again in {seconds} s")
-        } else {
-            format!("too many calls were running for {seconds} s; try again later")
-        }
-    }
-}
-
-impl From<TooSoon> for Refusal {
-    fn from(TooSoon(retry_after): TooSoon) -> Self {
-        Self { by_rate: true, retry_after }
-    }
-}
-
-impl Way {
-    /// Takes up to `wanted` permits at once, as many as are free at every gate; `None` when none is.
-    pub(crate) fn try_pass(&self, wanted: usize) -> Option<Permits> {
-        let free = self.gates().map(|gate| gate.free()).min().unwrap_or(0).min(wanted);
-        let mut rates = self.rates();
-        let allowed = match (rates.next(), rates.next()) {
-            (None, _) => free,
-            (Some(rate), None) => rate.try_pass(free),
-            // What one rate lets pass and the other does not would be lost: wait at both in turn.
-            (Some(_), Some(_)) => 0,
-        };
-        let mut permits = Permits { count: allowed, held: SmallVec::new() };
-        for gate in self.gates() {
-            // Another supervisor may have been faster at this gate.
-            let permit = gate.try_take(permits.count)?;
-            permits.count = permit.count();
-            permits.held.push(permit);
-        }
-        let count = permits.count;
-        permits.held.iter_mut().for_each(|permit| permit.keep(count));
-        Some(permits)
-    }
-
-    /// Waits for one permit of every gate.
-    ///
-    /// # Errors
-    /// When `patience` is over, or it is clear that it will not do.
-    ///
-    /// # Cancellation
-    /// Dropping the future gives back what was had.
-    pub(crate) async fn pass(self, patience: Duration) -> Result<Permits, Refusal> {
-        let until = Instant::now().checked_add(patience).unwrap_or_else(far_future);
-        let passed = timeout_at(until, self.pass_until(until)).await;
-        passed.unwrap_or(Err(Refusal { by_rate: false, retry_after: patience }))
-    }
-
-    async fn pass_until(&self, until: Instant) -> Result<Permits, Refusal> {
-        let turn = &self.agent.turn;
-        let mut held = SmallVec::new();
-        if let Some(rate) = self.agent.gates.as_ref().and_then(|gates| gates.rate.as_ref()) {
-            rate.pass(turn, until).await?;
-        }
-        if let Some(gate) = &self.first {
-            held.push(gate.take(turn).await);
-        }
-        // Held to the end: what may begin by the tool's rate begins before the next one may.
-        let _turn = match &self.tool_rate {
-            Some(rate) => Some(rate.pass(turn, until).await?),
-            None => None,
-        };
-        for gate in &self.then {
-            held.push(gate.take(turn).await);
-        }
-        Ok(Permits { count: 1, held })
-    }
-
-    fn gates(&self) -> impl Iterator<Item = &Arc<Turnstile>> {
-        self.first.iter().chain(&self.then)
-    }
-
-    fn rates(&self) -> impl Iterator<Item = &Arc<RateGate>> {
-        self.agent.gates.iter().filter_map(|gates| gates.rate.as_ref()).chain(&self.tool_rate)
-    }
-}
-
-fn far_future() -> Instant {
-    Instant::now() + Duration::from_hours(24 * 365)
-}
-
-/// The right of some calls to run; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Permits {
-    count: usize,
-    held: SmallVec<[Permit; 3]>,
-}
-
-impl Permits {
-    /// How many calls may run.
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Splits off the right of one call.
-    pub(crate) fn split_one(&mut self) -> Self {
-        self.count = self.count.saturating_sub(1);
-        Self { count: 1, held: self.held.iter_mut().map(Permit::split_one).collect() }
     }
 }
 

@@ -1,3 +1,5 @@
+use tokio::time::Instant;
+
 use super::*;
 
 fn admission(limits: &Limits) -> Arc<Admission> {
@@ -9,15 +11,10 @@ fn tool(admission: &Admission, spec: &ToolSpec, replaced: Option<&ToolGates>) ->
     ToolGates::for_depths(&admission.limits, spec, 1, replaced).remove(0)
 }
 
-fn way(admission: &Admission, agent: Option<&str>, spec: &ToolSpec) -> Way {
-    let agent = Arc::new(admission.agent(agent.map(Arc::from).as_ref()));
-    admission.way(&agent, &tool(admission, spec, None), false)
-}
-
 #[test]
 fn permits_are_taken_at_every_gate_and_given_back() {
     let admission = admission(&Limits { max_in_flight: 3, ..Limits::default() });
-    let agent = Arc::new(admission.agent(None));
+    let agent = admission.agent(None);
     let tool = tool(&admission, &ToolSpec::new("t").max_in_flight(2), None);
     let free = || (tool.in_flight.as_ref().unwrap().free(), admission.in_flight.free());
     let way = admission.way(&agent, &tool, false);
@@ -46,7 +43,7 @@ fn replacing_a_tool_does_not_lift_its_limits() {
     let admission = admission(&Limits::default());
     let rate = Rate::new(1, Duration::from_mins(1)).unwrap();
     let spec = ToolSpec::new("t").max_in_flight(1).rate(rate);
-    let agent = Arc::new(admission.agent(None));
+    let agent = admission.agent(None);
     let old = tool(&admission, &spec, None);
     let running = admission.way(&agent, &old, false).try_pass(1);
     assert!(running.is_some());
@@ -64,18 +61,19 @@ fn an_agent_at_its_limit_is_in_nobodys_way() {
     let admission = admission(&Limits { agent, ..Limits::default() });
     let spec = ToolSpec::new("t").max_in_flight(2);
     let tool = tool(&admission, &spec, None);
-    let way = |agent: &str| admission.way(&Arc::new(admission.agent(Some(&agent.into()))), &tool, false);
-    let first = way("a").try_pass(5).unwrap();
+    let [a, b] = ["a", "b"].map(|agent| admission.agent(Some(&agent.into())));
+    let way = |agent| admission.way(agent, &tool, false);
+    let first = way(&a).try_pass(5).unwrap();
     assert_eq!(first.count(), 1);
-    assert!(way("a").try_pass(1).is_none());
-    assert_eq!(way("b").try_pass(5).unwrap().count(), 1);
+    assert!(way(&a).try_pass(1).is_none());
+    assert_eq!(way(&b).try_pass(5).unwrap().count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rate_lets_calls_pass_as_often_as_it_says() {
     let admission = admission(&Limits::default());
     let spec = ToolSpec::new("t").rate(Rate::new(4, Duration::from_secs(1)).unwrap());
-    let agent = Arc::new(admission.agent(None));
+    let agent = admission.agent(None);
     let tool = tool(&admission, &spec, None);
     let way = || admission.way(&agent, &tool, false);
     let begun = Instant::now();
@@ -90,7 +88,7 @@ async fn a_rate_lets_calls_pass_as_often_as_it_says() {
 async fn a_wait_that_cannot_end_in_time_is_refused_at_once_and_says_when_to_come_again() {
     let admission = admission(&Limits::default());
     let spec = ToolSpec::new("t").rate(Rate::new(1, Duration::from_mins(1)).unwrap());
-    let agent = Arc::new(admission.agent(None));
+    let agent = admission.agent(None);
     let tool = tool(&admission, &spec, None);
     let way = || admission.way(&agent, &tool, false);
     drop(way().try_pass(1).unwrap());
@@ -103,9 +101,10 @@ async fn a_wait_that_cannot_end_in_time_is_refused_at_once_and_says_when_to_come
 #[tokio::test(start_paused = true)]
 async fn patience_ends_where_places_do_not_become_free() {
     let admission = admission(&Limits { max_in_flight: 1, ..Limits::default() });
-    let spec = ToolSpec::new("t");
-    let _running = way(&admission, None, &spec).try_pass(1).unwrap();
-    let refusal = way(&admission, Some("a"), &spec).pass(Duration::from_secs(3)).await.unwrap_err();
+    let tool = tool(&admission, &ToolSpec::new("t"), None);
+    let (nobody, a) = (admission.agent(None), admission.agent(Some(&"a".into())));
+    let _running = admission.way(&nobody, &tool, false).try_pass(1).unwrap();
+    let refusal = admission.way(&a, &tool, false).pass(Duration::from_secs(3)).await.unwrap_err();
     assert_eq!(refusal, Refusal { by_rate: false, retry_after: Duration::from_secs(3) });
 }
 
@@ -120,10 +119,8 @@ async fn nested_lists_have_places_of_their_own_and_share_rates() {
     let admissions = Admission::for_depths(&limits, 2);
     let spec = ToolSpec::new("t").max_in_flight(1);
     let tools = ToolGates::for_depths(&limits, &spec, 2, &[]);
-    let way = |depth: usize| {
-        let agent = Arc::new(admissions[depth].agent(Some(&"a".into())));
-        admissions[depth].way(&agent, &tools[depth], false)
-    };
+    let agents: Vec<_> = admissions.iter().map(|depth| depth.agent(Some(&"a".into()))).collect();
+    let way = |depth: usize| admissions[depth].way(&agents[depth], &tools[depth], false);
     let outer = way(0).try_pass(9).unwrap();
     assert_eq!(way(1).try_pass(9).unwrap().count(), 1, "the outer call's place is not needed");
     drop(outer);

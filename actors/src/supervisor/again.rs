@@ -15,7 +15,8 @@ use crate::{
 pub(super) struct Retries {
     policy: RetryPolicy,
     calls: FxHashMap<u32, Kept>,
-    pauses: FuturesUnordered<BoxFuture<'static, u32>>,
+    /// Made when it is first needed: most lists need none.
+    pauses: Option<FuturesUnordered<BoxFuture<'static, u32>>>,
 }
 
 struct Kept {
@@ -31,7 +32,7 @@ struct Kept {
 
 impl Retries {
     pub(super) fn new(policy: RetryPolicy) -> Self {
-        Self { policy, calls: FxHashMap::default(), pauses: FuturesUnordered::new() }
+        Self { policy, calls: FxHashMap::default(), pauses: None }
     }
 
     /// Notes a call that is about to begin for the first time.
@@ -50,7 +51,7 @@ impl Retries {
         if goes_on && kept.tries < self.policy.attempts && self.policy.wants(kept.entry.spec(), &finished) {
             let pause = tokio::time::sleep(self.policy.pause(kept.tries, &finished));
             (kept.last, kept.pauses) = (Some(finished), true);
-            self.pauses.push(Box::pin(async move {
+            self.pauses.get_or_insert_default().push(Box::pin(async move {
                 pause.await;
                 position
             }));
@@ -63,7 +64,7 @@ impl Retries {
     /// Waits until a call is to be tried again.
     pub(super) async fn next(&mut self) -> Option<(Arc<Entry>, ReadyCall)> {
         loop {
-            let position = self.pauses.next().await?;
+            let position = self.pauses.as_mut()?.next().await?;
             // It may have been given up meanwhile.
             if let Some(kept) = self.calls.get_mut(&position) {
                 kept.pauses = false;
@@ -75,7 +76,7 @@ impl Retries {
 
     /// Tells whether some call waits for the time of its next try.
     pub(super) fn any_pauses(&self) -> bool {
-        !self.pauses.is_empty()
+        self.pauses.as_ref().is_some_and(|pauses| !pauses.is_empty())
     }
 
     /// Tells whether this call waits for the time of its next try.

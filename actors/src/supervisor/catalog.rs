@@ -237,6 +237,9 @@ impl Entry {
         let spec = self.spec();
         let without_nulls = |text: &str| absent::without_forced_nulls(text, &spec.input_schema);
         if spec.checks_arguments {
+            if strict::is_plain(&text) {
+                return Ok(text);
+            }
             strict::check(&text)?;
             return Ok(without_nulls(&text).unwrap_or(text));
         }

@@ -3,10 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use tokio::{
-    sync::mpsc::UnboundedReceiver,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 use toolyard_contract::{Batch, Outcome, Step, ToolResult};
 
 use super::{
@@ -19,9 +16,10 @@ use super::{
 };
 use crate::{
     admission::{Admission, AgentPass, Permits, Refusal, turnstile::Permit},
+    mail::Filed,
     messages::Report,
     observe::EventKind,
-    reply::{Filed, Finished, Group, ReadyCall},
+    reply::{Finished, Group, ReadyCall},
     restart::Readiness,
 };
 
@@ -35,10 +33,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// One list on its way.
 pub(crate) struct Driver {
     pub(super) run: Arc<Run>,
-    pub(super) filed: UnboundedReceiver<Filed>,
     shared: Arc<Shared>,
     admission: Arc<Admission>,
-    agent: Arc<AgentPass>,
     pub(super) batches: Vec<Batch>,
     pub(super) steps: Vec<Step>,
     /// Parallel to `steps`; taken when a step is handed to its tool.
@@ -52,13 +48,18 @@ pub(crate) struct Driver {
     ended: usize,
     groups: Vec<Waiting>,
     retries: Retries,
-    admitting: FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>,
+    admitting: Admitting,
     /// When the list was told to stop: nothing begins any more.
     stopped: Option<Instant>,
     /// Taken when the list ends.
     parking: Option<Parking>,
     _list_permit: Permit,
+    /// Dropped after whoever waits, so that it finds its agent idle.
+    agent: AgentPass,
 }
+
+/// Made when it is first needed: most lists need none.
+type Admitting = Option<FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>>;
 
 /// Calls to one tool that may start and wait for permits.
 struct Waiting {
@@ -78,23 +79,20 @@ impl Driver {
     #[allow(clippy::too_many_arguments)] // what one list consists of
     pub(super) fn new(
         run: Arc<Run>,
-        filed: UnboundedReceiver<Filed>,
         admission: Arc<Admission>,
         agent: AgentPass,
         plan: toolyard_contract::Plan,
         runnable: Vec<Runnable>,
         list_permit: Permit,
         parking: Parking,
-    ) -> Self {
+    ) -> Box<Self> {
         let items = run.labels().len();
         let shared = run.shared().clone();
-        Self {
+        Box::new(Self {
             retries: Retries::new(shared.retry),
             run,
-            filed,
             shared,
             admission,
-            agent: Arc::new(agent),
             batches: plan.batches,
             steps: plan.steps,
             runnable: runnable.into_iter().map(Some).collect(),
@@ -103,43 +101,47 @@ impl Driver {
             next: 0,
             ended: 0,
             groups: Vec::new(),
-            admitting: FuturesUnordered::new(),
+            admitting: None,
             stopped: None,
             parking: Some(parking),
             _list_permit: list_permit,
-        }
+            agent,
+        })
     }
 
     /// Runs what is left of the list.
-    pub(crate) async fn drive(mut self) -> Report {
+    pub(crate) async fn drive(mut self: Box<Self>) -> Report {
+        let (run, shared) = (self.run.clone(), self.shared.clone());
         while self.unanswered > 0 {
-            let (run, shared) = (self.run.clone(), self.shared.clone());
-            let wake_at = match self.stopped {
-                Some(stopped) => Some(stopped + GRACE),
-                None => run.deadline(),
-            };
-            tokio::select! {
-                biased;
-                Some(filed) = self.filed.recv() => {
-                    self.take(filed);
-                    while let Ok(more) = self.filed.try_recv() {
-                        self.take(more);
-                    }
-                }
-                Some((group, admitted)) = self.admitting.next(), if !self.admitting.is_empty() => {
-                    self.admitted(group, admitted);
-                }
-                Some((entry, call)) = self.retries.next(), if self.retries.any_pauses() => {
-                    self.groups.push(Waiting { entry, calls: VecDeque::from([call]) });
-                    self.send(self.groups.len() - 1);
-                }
-                () = run.control().changed() => self.obey(),
-                () = shared.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
-                () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => self.late(),
+            let filed = run.mail().take();
+            if filed.is_empty() {
+                self.wait(&run, &shared).await;
             }
+            filed.into_iter().for_each(|filed| self.take(filed));
             self.start();
         }
+        drop(run);
         self.report()
+    }
+
+    /// Waits until there is something to do, and does it; answers are only waited for.
+    async fn wait(&mut self, run: &Run, shared: &Shared) {
+        let wake_at = match self.stopped {
+            Some(stopped) => Some(stopped + GRACE),
+            None => run.deadline(),
+        };
+        tokio::select! {
+            biased;
+            () = run.mail().filled() => {}
+            Some((group, admitted)) = next(&mut self.admitting) => self.admitted(group, admitted),
+            Some((entry, call)) = self.retries.next(), if self.retries.any_pauses() => {
+                self.groups.push(Waiting { entry, calls: VecDeque::from([call]) });
+                self.send(self.groups.len() - 1);
+            }
+            () = run.control().changed() => self.obey(),
+            () = shared.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
+            () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => self.late(),
+        }
     }
 
     /// Hands every step that may start to its tool, as far as there are permits.
@@ -157,7 +159,7 @@ impl Driver {
         if first == self.next {
             return;
         }
-        if self.admitting.is_empty() {
+        if self.admitting.as_ref().is_none_or(FuturesUnordered::is_empty) {
             self.groups.clear();
         }
         let old = self.groups.len();
@@ -186,21 +188,21 @@ impl Driver {
 
     /// Sends the calls of a group as long as permits are free, then queues for more.
     fn send(&mut self, index: usize) {
-        let group = &mut self.groups[index];
+        let Waiting { entry, calls } = &mut self.groups[index];
         // The rules may have changed since the list was judged.
-        if !group.entry.is_active(&self.shared.activation) {
-            let (calls, error) = (std::mem::take(&mut group.calls), group.entry.inactive());
+        if !entry.is_active(&self.shared.activation) {
+            let (calls, error) = (std::mem::take(calls), entry.inactive());
             self.refuse(calls, &Finished::without_output(Outcome::Inactive, error));
             return;
         }
-        let gates = &group.entry.gates()[self.run.depth()];
-        let way = self.admission.way(&self.agent, gates, group.entry.is_blocking());
-        while !group.calls.is_empty() {
-            let most = match group.entry.route.readiness(self.run.agent_id()) {
+        let gates = &entry.gates()[self.run.depth()];
+        let way = self.admission.way(&self.agent, gates, entry.is_blocking());
+        while !calls.is_empty() {
+            let most = match entry.route.readiness(self.run.agent_id()) {
                 Readiness::Ready => CHUNK,
                 Readiness::Probe => 1,
                 Readiness::Wait(until) => {
-                    self.admitting.push(Box::pin(async move {
+                    self.admitting.get_or_insert_default().push(Box::pin(async move {
                         sleep_until(until).await;
                         (index, Admitted::AskAgain)
                     }));
@@ -208,26 +210,15 @@ impl Driver {
                 }
                 Readiness::Broken(until) => return self.fail_fast(index, until),
             };
-            let Some(permits) = way.try_pass(group.calls.len().min(most)) else {
-                let patience = self.admission.limits.admission_timeout;
-                self.admitting.push(Box::pin(async move {
-                    (index, way.pass(patience).await.map_or_else(Admitted::Refused, Admitted::Passed))
+            let Some(permits) = way.try_pass(calls.len().min(most)) else {
+                let passing = way.pass(self.admission.limits.admission_timeout);
+                self.admitting.get_or_insert_default().push(Box::pin(async move {
+                    (index, passing.await.map_or_else(Admitted::Refused, Admitted::Passed))
                 }));
                 return;
             };
-            Self::send_some(&self.run, group, permits);
+            send_some(&self.run, entry, calls, permits);
         }
-    }
-
-    fn send_some(run: &Arc<Run>, group: &mut Waiting, permits: Permits) {
-        let calls: Vec<ReadyCall> = if permits.count() >= group.calls.len() {
-            std::mem::take(&mut group.calls).into()
-        } else {
-            group.calls.drain(..permits.count()).collect()
-        };
-        let message =
-            Group { run: run.clone(), entry: group.entry.clone(), calls: calls.into_iter(), permits };
-        group.entry.route.post(message);
     }
 
     /// Answers the calls of a group whose tool is broken.
@@ -252,12 +243,13 @@ impl Driver {
             Admitted::AskAgain => self.send(index),
             Admitted::Refused(refusal) => self.not_started(index, &refusal.reason(), refusal.retry_after),
             Admitted::Passed(permits) => {
-                let group = &mut self.groups[index];
-                // An actor may have died meanwhile; then the permit goes back.
-                let readiness = group.entry.route.readiness(self.run.agent_id());
+                let Waiting { entry, calls } = &mut self.groups[index];
+                // An actor may have died meanwhile, or the tool was switched off; then the permit
+                // goes back.
+                let readiness = entry.route.readiness(self.run.agent_id());
                 let ready = matches!(readiness, Readiness::Ready | Readiness::Probe);
-                if ready && !group.calls.is_empty() {
-                    Self::send_some(&self.run, group, permits);
+                if ready && !calls.is_empty() && entry.is_active(&self.shared.activation) {
+                    send_some(&self.run, entry, calls, permits);
                 } else {
                     drop(permits);
                 }
@@ -391,7 +383,7 @@ impl Driver {
             || self.retries.pauses(position)
     }
 
-    fn report(mut self) -> Report {
+    fn report(mut self: Box<Self>) -> Report {
         let (batches, answers) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.answers));
         let parking = self.parking.take();
         let run = self.run.clone();
@@ -416,6 +408,22 @@ impl Drop for Driver {
             self.run.control().cancel(); // nobody waits for the answers any more
         }
     }
+}
+
+/// Waits for the next group that got permits, or did not; `None` when nobody waits.
+async fn next(admitting: &mut Admitting) -> Option<(usize, Admitted)> {
+    admitting.as_mut()?.next().await
+}
+
+/// Sends as many calls of a group as there are permits.
+fn send_some(run: &Arc<Run>, entry: &Arc<Entry>, calls: &mut VecDeque<ReadyCall>, permits: Permits) {
+    let calls: Vec<ReadyCall> = if permits.count() >= calls.len() {
+        std::mem::take(calls).into()
+    } else {
+        calls.drain(..permits.count()).collect()
+    };
+    let message = Group { run: run.clone(), entry: entry.clone(), calls: calls.into_iter(), permits };
+    entry.route.post(message);
 }
 
 fn result(index: usize, label: Label, finished: Finished) -> ToolResult {

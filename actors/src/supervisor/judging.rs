@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use tokio::sync::mpsc;
 use toolyard_contract::RunId;
 use tracing::Instrument;
 
@@ -22,7 +21,7 @@ use crate::{
 /// A list that has been taken.
 pub(crate) enum Begun {
     /// Its first calls are on their way.
-    Driving(Driver),
+    Driving(Box<Driver>),
     /// Its policy has not answered yet.
     Judging(Judging),
 }
@@ -61,12 +60,11 @@ impl Judging {
     }
 
     /// Plans and starts a list that has been judged.
-    fn launch(self) -> Driver {
+    fn launch(self) -> Box<Driver> {
         let Self { shared, admission, agent, scope, gate, options, control, permit } = self;
         let Gated { labels, refused, asking, judged, runnable, plan } = gate.plan();
         let id = RunId(shared.runs.fetch_add(1, Ordering::Relaxed) + 1);
-        let (answers, filed) = mpsc::unbounded_channel();
-        let run = Arc::new(Run::new(id, &shared, &options, labels, answers, control));
+        let run = Arc::new(Run::new(id, &shared, &options, labels, control));
         let mut parking = Parking::new(&shared, scope, &options);
         if run.listens() {
             run.emit(EventKind::ListAccepted { calls: run.labels().len(), agent: options.agent });
@@ -83,7 +81,7 @@ impl Judging {
         }
         let parked: Vec<_> =
             asking.into_iter().map(|asking| (asking.position, parking.park(asking, run.labels()))).collect();
-        let mut driver = Driver::new(run, filed, admission, agent, plan, runnable, permit, parking);
+        let mut driver = Driver::new(run, admission, agent, plan, runnable, permit, parking);
         for (position, finished) in refused.into_iter().chain(parked) {
             driver.settle(position, finished);
         }

@@ -103,20 +103,14 @@ impl Handler<ExecuteCalls> for SupervisorActor {
     type Result = ResponseFuture<Result<Report, EngineError>>;
 
     fn handle(&mut self, message: ExecuteCalls, _: &mut Self::Context) -> Self::Result {
-        let admission = match self.shared.admission(message.options.ancestry.depth) {
-            Ok(admission) => admission,
-            Err(error) => return Box::pin(std::future::ready(Err(error))),
-        };
-        match admission.lists.try_take(1) {
+        match self.shared.begin_now(message) {
             // The common case: the first calls are on their way before this handler returns.
-            Some(permit) => match self.shared.begin(message, permit) {
-                Ok(begun) => Box::pin(async move { Ok(begun.finish().await) }),
-                Err(error) => Box::pin(std::future::ready(Err(error))),
-            },
-            None => {
+            Ok(Ok(begun)) => Box::pin(async move { Ok(begun.finish().await) }),
+            Ok(Err(message)) => {
                 let shared = self.shared.clone();
                 Box::pin(async move { Ok(shared.begin_later(message).await?.finish().await) })
             }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
 }
@@ -186,6 +180,26 @@ impl Shared {
         let gate = gate(&scope, calls, &options, &self.permissions);
         let shared = self.clone();
         Ok(Judging { shared, admission, agent, scope, gate, options, control, permit }.begin())
+    }
+
+    /// Begins, or gives the list back when too many are under way.
+    fn begin_now(
+        self: &Arc<Self>,
+        message: ExecuteCalls,
+    ) -> Result<Result<Begun, ExecuteCalls>, EngineError> {
+        match self.admission(message.options.ancestry.depth)?.lists.try_take(1) {
+            Some(permit) => self.begin(message, permit).map(Ok),
+            None => Ok(Err(message)),
+        }
+    }
+
+    /// Runs a list as the task that calls this.
+    pub(crate) async fn run_here(self: &Arc<Self>, message: ExecuteCalls) -> Result<Report, EngineError> {
+        let begun = match self.begin_now(message)? {
+            Ok(begun) => begun,
+            Err(message) => self.clone().begin_later(message).await?,
+        };
+        Ok(begun.finish().await)
     }
 
     /// Waits until fewer lists are under way, then begins.

@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -23,9 +23,10 @@ use tracing::Span;
 
 use super::{Shared, gate::Label};
 use crate::{
+    mail::{Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
     observe::{CallInfo, EventKind},
-    reply::{Answers, Filed, Finished},
+    reply::Finished,
 };
 
 /// One list under way.
@@ -41,7 +42,7 @@ pub(crate) struct Run {
     labels: Vec<Label>,
     /// The values that calls go on with.
     inputs: FxHashMap<usize, Box<RawValue>>,
-    answers: Answers,
+    mail: Mail,
     control: RunControl,
     shared: Arc<Shared>,
     ancestry: Ancestry,
@@ -61,7 +62,6 @@ impl Run {
         shared: &Arc<Shared>,
         options: &ExecuteOptions,
         labels: Vec<Label>,
-        answers: Answers,
         control: RunControl,
     ) -> Self {
         let began = Instant::now();
@@ -78,7 +78,7 @@ impl Run {
             began,
             labels,
             inputs: inputs(options),
-            answers,
+            mail: Mail::default(),
             control,
             shared: shared.clone(),
             ancestry: options.ancestry.clone(),
@@ -127,6 +127,11 @@ impl Run {
         self.patience
     }
 
+    /// Where the answers lie until the list's driver takes them.
+    pub(crate) fn mail(&self) -> &Mail {
+        &self.mail
+    }
+
     pub(crate) fn into_labels(self) -> Vec<Label> {
         self.labels
     }
@@ -138,8 +143,7 @@ impl Run {
     /// Files the answer of a call that ran on its own.
     pub(crate) fn answer(&self, spec: &ToolSpec, position: u32, finished: Finished) {
         self.stop_at_last_try(spec, position, &finished);
-        // The driver outlives its calls unless the engine is torn down; then nobody waits.
-        let _ = self.answers.send(Filed::One(position, finished));
+        self.mail.file(Filed::One(position, finished));
     }
 
     /// Files the answers of calls that ended together.
@@ -147,7 +151,7 @@ impl Run {
         if answers.is_empty() {
             return;
         }
-        let _ = self.answers.send(Filed::Many(answers));
+        self.mail.file(Filed::Many(answers));
     }
 
     /// Stops at a failure, unless the call may be tried again: then the list's driver sees to it.
@@ -260,9 +264,9 @@ impl CallHost for Run {
             options.deadline = deadline.map(|at| at.saturating_duration_since(Instant::now().into_std()));
             options.ancestry = self.ancestry_of_child(position);
             let shared = self.shared.clone();
-            let list = shared.begin_later(ExecuteCalls::new(calls, options)).await;
-            let list = list.map_err(|error| SubmitError { reason: error.to_string() })?;
-            Ok(list.finish().await.without_requests().results)
+            let report = shared.run_here(ExecuteCalls::new(calls, options)).await;
+            let report = report.map_err(|error| SubmitError { reason: error.to_string() })?;
+            Ok(report.without_requests().results)
         })
     }
 }
@@ -293,12 +297,19 @@ struct Control {
     /// nothing else needs to be looked at.
     touches: AtomicU32,
     last_to_start: AtomicU32,
-    all: CancellationToken,
-    calls: Mutex<FxHashMap<u32, CancellationToken>>,
+    cancelled: AtomicBool,
+    tokens: Mutex<Tokens>,
     /// Wakes the driver.
     changed: Notify,
     /// Wakes everybody else who waits.
     disturbed: Notify,
+}
+
+/// What ends the calls that wait; made when the first one does.
+#[derive(Default)]
+struct Tokens {
+    all: Option<CancellationToken>,
+    calls: FxHashMap<u32, CancellationToken>,
 }
 
 impl Default for Control {
@@ -306,8 +317,8 @@ impl Default for Control {
         Self {
             touches: AtomicU32::new(0),
             last_to_start: AtomicU32::new(u32::MAX),
-            all: CancellationToken::new(),
-            calls: Mutex::default(),
+            cancelled: AtomicBool::new(false),
+            tokens: Mutex::default(),
             changed: Notify::new(),
             disturbed: Notify::new(),
         }
@@ -323,7 +334,15 @@ impl RunControl {
     /// Cancels the whole list.
     pub fn cancel(&self) {
         self.mark();
-        self.0.all.cancel();
+        let all = {
+            let tokens = self.0.tokens.lock();
+            // Under the lock: a token made afterwards sees it.
+            self.0.cancelled.store(true, Ordering::Release);
+            tokens.all.clone()
+        };
+        if let Some(all) = all {
+            all.cancel();
+        }
         self.touch();
     }
 
@@ -337,17 +356,18 @@ impl RunControl {
 
     /// Tells whether the whole list has been cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.all.is_cancelled()
+        self.0.cancelled.load(Ordering::Acquire)
     }
 
     pub(crate) fn call_is_cancelled(&self, position: u32) -> bool {
-        self.0.calls.lock().get(&position).is_some_and(CancellationToken::is_cancelled)
+        self.0.tokens.lock().calls.get(&position).is_some_and(CancellationToken::is_cancelled)
     }
 
     /// The positions of calls that were cancelled one by one.
     pub(crate) fn cancelled_calls(&self) -> Vec<u32> {
-        let calls = self.0.calls.lock();
-        calls.iter().filter(|(_, token)| token.is_cancelled()).map(|(position, _)| *position).collect()
+        let tokens = self.0.tokens.lock();
+        let calls = tokens.calls.iter();
+        calls.filter(|(_, token)| token.is_cancelled()).map(|(position, _)| *position).collect()
     }
 
     /// Waits until something was cancelled or stopped since the last time.
@@ -387,12 +407,21 @@ impl RunControl {
 
     /// The token that ends a call which waits.
     pub(crate) fn token(&self, position: u32) -> CancellationToken {
-        self.0.calls.lock().entry(position).or_insert_with(|| self.0.all.child_token()).clone()
+        let mut tokens = self.0.tokens.lock();
+        let Tokens { all, calls } = &mut *tokens;
+        let all = all.get_or_insert_with(|| {
+            let all = CancellationToken::new();
+            if self.is_cancelled() {
+                all.cancel();
+            }
+            all
+        });
+        calls.entry(position).or_insert_with(|| all.child_token()).clone()
     }
 
     /// Forgets the token of a call that ended by itself.
     pub(crate) fn forget(&self, position: u32) {
-        self.0.calls.lock().remove(&position);
+        self.0.tokens.lock().calls.remove(&position);
     }
 
     /// The position behind which nothing begins any more.

@@ -1,0 +1,69 @@
+//! Answers on their way to the task that drives their list.
+
+use std::{
+    future::poll_fn,
+    task::{Poll, Waker},
+};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::reply::Finished;
+
+/// One or many answers.
+pub(crate) enum Filed {
+    One(u32, Finished),
+    Many(Vec<(u32, Finished)>),
+}
+
+/// What has been filed and not been taken yet; mostly one thing at most.
+pub(crate) type Letters = SmallVec<[Filed; 1]>;
+
+/// Where a list's answers are filed: by anybody, without waiting. The list's driver alone takes them.
+///
+/// A part of the list itself, because a channel would cost more than the way of a trivial call.
+#[derive(Default)]
+pub(crate) struct Mail(Mutex<Inside>);
+
+#[derive(Default)]
+struct Inside {
+    filed: Letters,
+    driver: Option<Waker>,
+}
+
+impl Mail {
+    pub(crate) fn file(&self, filed: Filed) {
+        let driver = {
+            let mut inside = self.0.lock();
+            inside.filed.push(filed);
+            inside.driver.take()
+        };
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+
+    /// Takes what has been filed, if anything.
+    pub(crate) fn take(&self) -> Letters {
+        std::mem::take(&mut self.0.lock().filed)
+    }
+
+    /// Waits until something has been filed.
+    ///
+    /// # Cancellation
+    /// Nothing is lost: what has been filed stays until it is taken.
+    pub(crate) async fn filled(&self) {
+        poll_fn(|cx| {
+            let mut inside = self.0.lock();
+            if !inside.filed.is_empty() {
+                return Poll::Ready(());
+            }
+            match &mut inside.driver {
+                Some(driver) => driver.clone_from(cx.waker()),
+                driver => *driver = Some(cx.waker().clone()),
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
