@@ -1,4 +1,4 @@
-//! Lists of 1 to 100,000 trivial calls, and of slow calls, beside a plain loop, bare tokio channels and raw actix.
+//! Lists of 1 to 100,000 trivial calls from their text to their results, and of slow calls, beside a plain loop, bare tokio channels and raw actix.
 
 mod trivial;
 
@@ -9,20 +9,21 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use tokio::sync::{mpsc, oneshot};
 use toolyard::{Engine, ExecuteCalls, ExecuteOptions, ToolCall, ToolSpec};
 use trivial::{
-    RawCall, add, engine, plain_loop, plain_tools, raw_actix, raw_actors, raw_calls, through_engine,
+    RawCall, add, by_message, document, engine, in_task, plain_loop, plain_tools, raw_actix, raw_actors,
+    read, read_raw,
 };
 
 /// A task with a channel, one message and one reply for each call.
 async fn bare_tokio(
     tool: &mpsc::UnboundedSender<(String, oneshot::Sender<String>)>,
-    calls: &[RawCall],
+    calls: Vec<RawCall>,
 ) -> usize {
-    let send = |(_, _, arguments): &RawCall| {
+    let send = |(_, _, arguments): RawCall| {
         let (reply, answer) = oneshot::channel();
-        tool.send((arguments.clone(), reply)).expect("the task lives");
+        tool.send((arguments, reply)).expect("the task lives");
         answer
     };
-    let answers: Vec<_> = calls.iter().map(send).collect();
+    let answers: Vec<_> = calls.into_iter().map(send).collect();
     let mut done = 0;
     for answer in answers {
         done += usize::from(!answer.await.expect("an answer").is_empty());
@@ -43,20 +44,23 @@ fn lists(c: &mut Criterion) {
     });
     let mut group = c.benchmark_group("list");
     for count in [1, 10, 100, 1_000, 10_000, 100_000] {
-        let calls = raw_calls(count);
+        let text = document(count);
         group.throughput(Throughput::Elements(count as u64));
         group.sample_size(if count > 1_000 { 10 } else { 50 });
-        group.bench_with_input(BenchmarkId::new("plain loop", count), &calls, |b, calls| {
-            b.iter(|| plain_loop(&plain, black_box(calls)));
+        group.bench_with_input(BenchmarkId::new("plain loop", count), &text, |b, text| {
+            b.iter(|| plain_loop(&plain, read_raw(black_box(text))));
         });
-        group.bench_with_input(BenchmarkId::new("bare tokio mpsc", count), &calls, |b, calls| {
-            b.iter(|| system.block_on(bare_tokio(&tool, black_box(calls))));
+        group.bench_with_input(BenchmarkId::new("bare tokio mpsc", count), &text, |b, text| {
+            b.iter(|| system.block_on(bare_tokio(&tool, read_raw(black_box(text)))));
         });
-        group.bench_with_input(BenchmarkId::new("raw actix send", count), &calls, |b, calls| {
-            b.iter(|| system.block_on(raw_actix(&actors, black_box(calls))));
+        group.bench_with_input(BenchmarkId::new("raw actix send", count), &text, |b, text| {
+            b.iter(|| system.block_on(raw_actix(&actors, read_raw(black_box(text)))));
         });
-        group.bench_with_input(BenchmarkId::new("engine", count), &calls, |b, calls| {
-            b.iter(|| system.block_on(through_engine(&engine, black_box(calls))));
+        group.bench_with_input(BenchmarkId::new("engine in the task", count), &text, |b, text| {
+            b.iter(|| system.block_on(in_task(&engine, read(black_box(text)))));
+        });
+        group.bench_with_input(BenchmarkId::new("engine by message", count), &text, |b, text| {
+            b.iter(|| system.block_on(by_message(&engine, read(black_box(text)))));
         });
     }
 }

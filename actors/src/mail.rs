@@ -43,6 +43,10 @@ impl Mail {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().filed.is_empty()
+    }
+
     /// Takes what has been filed, if anything.
     pub(crate) fn take(&self) -> Letters {
         std::mem::take(&mut self.0.lock().filed)

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use actix::{Arbiter, ArbiterHandle};
+use actix::{Arbiter, ArbiterHandle, System};
 
 /// The arbiters of one engine. An actor never moves, so it is placed where there are fewest.
 pub(crate) struct Placement {
@@ -37,6 +37,9 @@ impl Placement {
     pub(crate) fn new(arbiters: usize, max_blocking: usize) -> Self {
         let own: Vec<Arbiter> =
             (1..arbiters).map(|_| Arbiter::with_tokio_rt(move || runtime(max_blocking))).collect();
+        // Whichever thread of a system drops the last hold on it wakes a task of it, and aborts the process when
+        // that is while the thread's own locals go. So there is always one hold more.
+        std::mem::forget(System::current());
         let here = std::iter::once(Arbiter::current());
         let place = |arbiter| Place { arbiter, actors: Arc::default() };
         let places = here.chain(own.iter().map(Arbiter::handle)).map(place);

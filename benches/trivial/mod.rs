@@ -7,8 +7,10 @@ use std::collections::HashMap;
 
 use actix::prelude::*;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use toolyard::{
-    Arguments, Attached, Engine, ExecuteCalls, ExecuteOptions, FunctionTool, Json, ToolCall, ToolSpec,
+    Attached, BadCall, Engine, ExecuteCalls, ExecuteOptions, FunctionTool, Json, RunControl, ToolCall,
+    ToolSpec,
 };
 
 /// How many tools the calls are spread over.
@@ -30,6 +32,27 @@ pub(crate) fn raw_calls(count: usize) -> Vec<RawCall> {
     (0..count).map(call).collect()
 }
 
+/// The same calls as the text of a list.
+pub(crate) fn document(count: usize) -> String {
+    let call = |(id, name, arguments)| format!(r#"{{"id":"{id}","name":"{name}","arguments":{arguments}}}"#);
+    format!("[{}]", raw_calls(count).into_iter().map(call).collect::<Vec<_>>().join(","))
+}
+
+/// Reads that text without any care: the floor.
+pub(crate) fn read_raw(document: &str) -> Vec<RawCall> {
+    #[derive(Deserialize)]
+    struct Call {
+        id: String,
+        name: String,
+        arguments: Box<RawValue>,
+    }
+    let calls: Vec<Call> = serde_json::from_str(document).expect("a list");
+    calls
+        .into_iter()
+        .map(|call| (call.id, call.name, Box::<str>::from(call.arguments).into_string()))
+        .collect()
+}
+
 /// The work itself.
 pub(crate) fn add(arguments: &str) -> String {
     let Numbers { a, b } = serde_json::from_str(arguments).expect("two numbers");
@@ -39,9 +62,9 @@ pub(crate) fn add(arguments: &str) -> String {
 /// A plain loop over a table of functions: the floor.
 pub(crate) fn plain_loop(
     tools: &HashMap<String, fn(&str) -> String>,
-    calls: &[RawCall],
+    calls: Vec<RawCall>,
 ) -> Vec<(String, String)> {
-    calls.iter().map(|(id, name, arguments)| (id.clone(), tools[name](arguments))).collect()
+    calls.into_iter().map(|(id, name, arguments)| (id, tools[&name](&arguments))).collect()
 }
 
 pub(crate) fn plain_tools() -> HashMap<String, fn(&str) -> String> {
@@ -77,12 +100,10 @@ pub(crate) fn raw_actors() -> HashMap<String, Addr<RawActor>> {
 
 pub(crate) async fn raw_actix(
     actors: &HashMap<String, Addr<RawActor>>,
-    calls: &[RawCall],
+    calls: Vec<RawCall>,
 ) -> Vec<(String, String)> {
-    let requests: Vec<_> = calls
-        .iter()
-        .map(|(id, name, arguments)| (id.clone(), actors[name].send(RawAdd(arguments.clone()))))
-        .collect();
+    let requests: Vec<_> =
+        calls.into_iter().map(|(id, name, arguments)| (id, actors[&name].send(RawAdd(arguments)))).collect();
     let mut results = Vec::with_capacity(requests.len());
     for (id, request) in requests {
         results.push((id, request.await.expect("the actor lives")));
@@ -108,15 +129,21 @@ pub(crate) fn engine() -> Attached {
     Engine::builder().tools(tools).attach().expect("an engine")
 }
 
-pub(crate) fn engine_calls(calls: &[RawCall]) -> Vec<ToolCall> {
-    let call = |(id, name, arguments): &RawCall| {
-        ToolCall::new(name.clone(), Arguments::from_text(arguments.clone())).with_id(id.clone())
-    };
-    calls.iter().map(call).collect()
+/// What the engine makes of a list as text.
+pub(crate) fn read(document: &str) -> Vec<Result<ToolCall, BadCall>> {
+    toolyard::formats::read_document(document.as_bytes()).expect("a list").calls
 }
 
-pub(crate) async fn through_engine(engine: &Attached, calls: &[RawCall]) -> usize {
-    let message = ExecuteCalls::new(engine_calls(calls), ExecuteOptions::new());
+/// As part of the calling task.
+pub(crate) async fn in_task(engine: &Attached, calls: Vec<Result<ToolCall, BadCall>>) -> usize {
+    let report = engine.execute(calls, ExecuteOptions::new()).await.expect("a report");
+    assert!(report.all_ok());
+    report.results.len()
+}
+
+/// By message to a supervisor.
+pub(crate) async fn by_message(engine: &Attached, calls: Vec<Result<ToolCall, BadCall>>) -> usize {
+    let message = ExecuteCalls { calls, options: ExecuteOptions::new(), control: RunControl::new() };
     let report = engine.supervisor(None).send(message).await.expect("a supervisor").expect("a report");
     assert!(report.all_ok());
     report.results.len()

@@ -7,7 +7,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::value::RawValue;
-use toolyard_contract::{Arguments, BadCall, CallId, ToolCall};
+use toolyard_contract::{Arguments, BadCall, CallId, ToolCall, strict};
 
 use super::{anthropic, gemini, json, native, openai, responses};
 
@@ -33,9 +33,9 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) status: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) function: Option<Node<'a>>,
+    pub(super) function: Option<Box<Node<'a>>>,
     #[serde(borrow, rename = "functionCall")]
-    pub(super) function_call: Option<Node<'a>>,
+    pub(super) function_call: Option<Box<Node<'a>>>,
 }
 
 /// What a vendor's file finds in an item.
@@ -48,17 +48,44 @@ pub(super) struct Parts<'a> {
 /// Reads a list of calls: one entry per item, whatever it is.
 pub(super) fn read_list(text: &str) -> serde_json::Result<Vec<Result<ToolCall, BadCall>>> {
     // In one pass when nothing is wrong; else item by item, so that a bad one spoils no other.
-    if let Ok(nodes) = serde_json::from_str::<Vec<Node<'_>>>(text) {
-        return Ok(nodes.iter().enumerate().map(|(index, node)| read_node(node, index)).collect());
+    if let Ok(Calls(calls)) = serde_json::from_str(text) {
+        return Ok(calls);
     }
     let items: Vec<&RawValue> = serde_json::from_str(text)?;
     Ok(items.into_iter().enumerate().map(|(index, raw)| read_call(raw, index)).collect())
 }
 
+/// The items of a list whose fields are all what they should be.
+struct Calls(Vec<Result<ToolCall, BadCall>>);
+
+impl<'de> Deserialize<'de> for Calls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(CallsVisitor)
+    }
+}
+
+struct CallsVisitor;
+
+impl<'de> Visitor<'de> for CallsVisitor {
+    type Value = Calls;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut calls = Vec::new();
+        while let Some(node) = items.next_element::<Node<'_>>()? {
+            calls.push(read_node(&node, calls.len()));
+        }
+        Ok(Calls(calls))
+    }
+}
+
 /// Reads one item as a call; the error names the item by its position.
 pub(super) fn read_call(raw: &RawValue, index: usize) -> Result<ToolCall, BadCall> {
     let node = match json::kind(raw) {
-        "an object" => Item::read(raw).map(|item| Node::Object(Box::new(item))),
+        "an object" => Item::read(raw).map(Node::Object),
         other => Ok(Node::Other(other)),
     };
     match node {
@@ -151,7 +178,7 @@ impl<'a> Item<'a> {
 
 /// A place where an object should be: an item of a list, or what in an item names the tool.
 pub(super) enum Node<'a> {
-    Object(Box<Item<'a>>),
+    Object(Item<'a>),
     /// What stands there instead.
     Other(&'static str),
 }
@@ -181,7 +208,7 @@ impl<'de: 'a, 'a> Visitor<'de> for NodeVisitor<'a> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
-        Item::deserialize(MapAccessDeserializer::new(fields)).map(|item| Node::Object(Box::new(item)))
+        Item::deserialize(MapAccessDeserializer::new(fields)).map(Node::Object)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
@@ -217,8 +244,11 @@ impl<'de: 'a, 'a> Visitor<'de> for NodeVisitor<'a> {
 impl Parts<'_> {
     fn name(&self) -> Result<String, String> {
         let raw = self.name.ok_or("field \"name\" is missing")?;
-        let name: String = serde_json::from_str(raw.get())
-            .map_err(|_| format!("field \"name\" must be text, not {}", json::kind(raw)))?;
+        let name = match strict::plain_string(raw) {
+            Some(name) => name.to_owned(),
+            None => serde_json::from_str(raw.get())
+                .map_err(|_| format!("field \"name\" must be text, not {}", json::kind(raw)))?,
+        };
         if name.trim().is_empty() { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
     }
 }

@@ -5,7 +5,7 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolyard::{AgentLimits, Engine, EventKind, EventStream, ExecuteOptions, Tool, ToolSpec};
+use toolyard::{AgentLimits, Engine, EventKind, EventStream, ExecuteOptions, Tool, ToolCall, ToolSpec};
 
 use super::tools::{call, tool};
 
@@ -53,6 +53,8 @@ async fn calls_ahead_of_a_single_one(weight_of_the_crowd: u32) -> usize {
     read(&mut events, 100, |kind| matches!(kind, EventKind::Started(_))).await;
     let single = list(agent("single"), 1);
     read(&mut events, 1, |kind| matches!(kind, EventKind::Accepted(_))).await;
+    // The engine's thread answers this after the accepted call has joined the queue.
+    engine.plan(Vec::<ToolCall>::new(), agent("single")).await.unwrap();
     ends.add_permits(20_000);
     single.await.unwrap();
     for list in lists {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 use serde_json::value::RawValue;
 
-use crate::Arguments;
+use crate::{Arguments, strict};
 
 /// One call of a tool.
 #[derive(Clone, Debug)]
@@ -56,6 +56,9 @@ pub enum CallId {
 impl CallId {
     /// Takes an id from its JSON text.
     pub fn from_raw(raw: &RawValue) -> Self {
+        if let Some(text) = strict::plain_string(raw) {
+            return Self::Text(text.to_owned());
+        }
         match raw.get() {
             "null" => Self::Absent,
             text if text.starts_with('"') => {

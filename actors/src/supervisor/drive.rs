@@ -3,7 +3,10 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    task::yield_now,
+    time::{Instant, sleep_until},
+};
 use toolyard_contract::{Batch, Outcome, Step, ToolResult};
 
 use super::{
@@ -112,6 +115,10 @@ impl Driver {
     /// Runs what is left of the list.
     pub(crate) async fn drive(mut self: Box<Self>) -> Report {
         let (run, shared) = (self.run.clone(), self.shared.clone());
+        // What does not wait ends when its actors have had their turn; waiting for it would cost more.
+        if self.admitting.is_none() && run.mail().is_empty() {
+            yield_now().await;
+        }
         while self.unanswered > 0 {
             let filed = run.mail().take();
             if filed.is_empty() {

@@ -23,7 +23,7 @@ pub(crate) enum Begun {
     /// Its first calls are on their way.
     Driving(Box<Driver>),
     /// Its policy has not answered yet.
-    Judging(Judging),
+    Judging(Box<Judging>),
 }
 
 /// A list at the gate.
@@ -56,7 +56,7 @@ impl Begun {
 impl Judging {
     /// Starts the list, unless a policy must be waited for.
     pub(super) fn begin(self) -> Begun {
-        if self.gate.waits() { Begun::Judging(self) } else { Begun::Driving(self.launch()) }
+        if self.gate.waits() { Begun::Judging(Box::new(self)) } else { Begun::Driving(self.launch()) }
     }
 
     /// Plans and starts a list that has been judged.
