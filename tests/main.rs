@@ -4,6 +4,7 @@ mod builtin;
 #[cfg(feature = "cli")]
 mod cli;
 mod engine;
+mod events;
 mod formats;
 #[cfg(feature = "macros")]
 mod functions;

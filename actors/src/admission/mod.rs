@@ -17,6 +17,8 @@ use self::{
     turnstile::{Permit, Turn, Turnstile},
 };
 
+use crate::event::WaitsFor;
+
 pub use self::agents::AgentLimits;
 pub(crate) use self::agents::AgentPass;
 
@@ -103,6 +105,17 @@ impl Admission {
     /// The pass of a list's agent.
     pub(crate) fn agent(&self, agent: Option<&Arc<str>>) -> AgentPass {
         self.agents.pass(agent)
+    }
+
+    /// What stands in the way of a call, for those who listen.
+    pub(crate) fn shut_on(&self, way: &Way) -> WaitsFor {
+        match way.gates().find(|gate| gate.free() == 0) {
+            None => WaitsFor::Rate,
+            Some(gate) if Arc::ptr_eq(gate, &self.in_flight) => WaitsFor::Engine,
+            Some(gate) if Arc::ptr_eq(gate, &self.blocking) => WaitsFor::Thread,
+            Some(gate) if way.first.as_ref().is_some_and(|first| Arc::ptr_eq(gate, first)) => WaitsFor::Agent,
+            Some(_) => WaitsFor::Tool,
+        }
     }
 
     /// The way of the calls of one list to one tool.

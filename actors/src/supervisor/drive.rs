@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     admission::{Admission, AgentPass, Permits, Refusal, turnstile::Permit},
+    event::{EventKind, WaitsFor},
     messages::Report,
-    observe::EventKind,
     reply::{Filed, Finished, Group, ReadyCall},
     restart::Readiness,
 };
@@ -64,6 +64,24 @@ pub(crate) struct Driver {
 struct Waiting {
     entry: Arc<Entry>,
     calls: VecDeque<ReadyCall>,
+    /// What they were told to wait for, a bit for each thing.
+    told: u16,
+}
+
+impl Waiting {
+    fn new(entry: Arc<Entry>, call: ReadyCall) -> Self {
+        Self { entry, calls: VecDeque::from([call]), told: 0 }
+    }
+
+    /// Tells what the calls wait for: once for each thing, because there may be many and they are
+    /// asked again whenever one of them may go.
+    fn tell(&mut self, run: &Run, on: WaitsFor) {
+        let bit = 1 << on as u16;
+        if self.told & bit == 0 {
+            self.told |= bit;
+            run.tell_waiting(self.calls.iter().map(|call| call.position), on);
+        }
+    }
 }
 
 /// What waiting brought a group.
@@ -130,7 +148,7 @@ impl Driver {
                     self.admitted(group, admitted);
                 }
                 Some((entry, call)) = self.retries.next(), if self.retries.any_pauses() => {
-                    self.groups.push(Waiting { entry, calls: VecDeque::from([call]) });
+                    self.groups.push(Waiting::new(entry, call));
                     self.send(self.groups.len() - 1);
                 }
                 () = run.control().changed() => self.obey(),
@@ -176,7 +194,7 @@ impl Driver {
             // Lists mostly use few tools, so looking from the end beats a map.
             match self.groups[old..].iter_mut().rev().find(|group| Arc::ptr_eq(&group.entry, &entry)) {
                 Some(group) => group.calls.push_back(call),
-                None => self.groups.push(Waiting { entry, calls: VecDeque::from([call]) }),
+                None => self.groups.push(Waiting::new(entry, call)),
             }
         }
         for group in old..self.groups.len() {
@@ -200,6 +218,7 @@ impl Driver {
                 Readiness::Ready => CHUNK,
                 Readiness::Probe => 1,
                 Readiness::Wait(until) => {
+                    group.tell(&self.run, WaitsFor::Actor);
                     self.admitting.push(Box::pin(async move {
                         sleep_until(until).await;
                         (index, Admitted::AskAgain)
@@ -209,6 +228,9 @@ impl Driver {
                 Readiness::Broken(until) => return self.fail_fast(index, until),
             };
             let Some(permits) = way.try_pass(group.calls.len().min(most)) else {
+                if self.run.listens() {
+                    group.tell(&self.run, self.admission.shut_on(&way));
+                }
                 let patience = self.admission.limits.admission_timeout;
                 self.admitting.push(Box::pin(async move {
                     (index, way.pass(patience).await.map_or_else(Admitted::Refused, Admitted::Passed))
@@ -287,6 +309,8 @@ impl Driver {
         let goes_on = self.stopped.is_none() && position <= self.run.control().last_to_start();
         if let Some(finished) = self.retries.ended(position, finished, goes_on) {
             self.settle(position, finished);
+        } else {
+            self.run.tell_waiting([position], WaitsFor::Retry);
         }
     }
 
@@ -306,7 +330,8 @@ impl Driver {
         if self.run.listens() {
             let call = self.run.info(position);
             let Finished { outcome, waited, elapsed, .. } = finished;
-            self.run.emit(EventKind::Finished { call, outcome, waited, elapsed });
+            let error = finished.error.clone();
+            self.run.emit(EventKind::Finished { call, outcome, error, waited, elapsed });
         }
         *slot = Some(finished);
         self.unanswered -= 1;
