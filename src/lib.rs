@@ -24,6 +24,7 @@ mod service;
 mod stub;
 pub mod suspend;
 mod system;
+pub mod timeline;
 
 pub use attach::Attached;
 pub use builder::EngineBuilder;

@@ -14,4 +14,5 @@ mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;
+mod timeline;
 mod venv;

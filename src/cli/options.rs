@@ -248,6 +248,9 @@ pub(crate) struct RecordOptions {
     /// Write what happens, when, and what each call waits for: a line of JSON for each event
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Write a page that draws what happened: a lane for each actor, a bar for each call, and a table
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) timeline: Option<PathBuf>,
 }
 
 /// The forms in which results are printed.

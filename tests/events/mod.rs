@@ -31,9 +31,9 @@ pub(crate) fn recorded(
 ) -> (Report, Vec<EventRecord>) {
     let recorder = Recorder::start(engine, Kept::default()).unwrap();
     let report = engine.execute_blocking(calls, options).unwrap();
-    let recorded = recorder.finish().unwrap();
-    assert_eq!(recorded.dropped, 0);
-    (report, recorded.sink.0)
+    let left = recorder.finish().unwrap();
+    assert_eq!(left.dropped, 0);
+    (report, left.sink.0)
 }
 
 /// The name of what happened, as in documents.

@@ -49,26 +49,26 @@ impl RecordSink for Shut {
 
 #[test]
 fn a_slow_sink_holds_up_no_call_and_what_it_missed_is_counted_and_on_record() {
-    const ROOM: u64 = 8;
-    const CALLS: u64 = 100;
+    const ROOM: usize = 8;
+    const CALLS: usize = 100;
     let engine = echoing();
     let (open, opened) = mpsc::channel();
     let shut = Shut { open: opened, kept: Kept::default() };
-    let recorder = Recorder::with_capacity(&engine, shut, ROOM as usize).unwrap();
-    let calls = vec![call("echo", json!({})); CALLS as usize];
+    let recorder = Recorder::with_capacity(&engine, shut, ROOM).unwrap();
+    let calls = vec![call("echo", json!({})); CALLS];
     // Ends, although not one of its events can be taken.
     assert!(engine.execute_blocking(calls, ExecuteOptions::new()).unwrap().all_ok());
     drop(open);
-    let recorded = recorder.finish().unwrap();
-    let kept = recorded.sink.kept.0;
+    let left = recorder.finish().unwrap();
+    let kept = left.sink.kept.0;
     let counts = kept.iter().filter_map(|record| match record.event {
         RecordedEvent::Dropped { count } => Some(count),
         _ => None,
     });
     let (notes, told) = counts.fold((0, 0), |(notes, sum), count| (notes + 1, sum + count));
-    assert_eq!(told, recorded.dropped);
-    assert_eq!(kept.len() as u64 - notes + told, 2 + 3 * CALLS, "every event is kept or counted");
-    assert!(kept.len() as u64 <= ROOM + 1 + notes, "{}", kept.len());
+    assert_eq!(told, left.dropped);
+    assert_eq!((kept.len() - notes) as u64 + told, (2 + 3 * CALLS) as u64, "every event is kept or counted");
+    assert!(kept.len() <= ROOM + 1 + notes, "{}", kept.len());
 }
 
 /// Fails at its third record.
