@@ -8,8 +8,8 @@ use std::{
 };
 
 use toolyard_actors::{
-    CatalogChange, DroppedEvents, EngineError, EngineEvent, EventStream, ExecuteCalls, ExecuteOptions,
-    PlanCalls, Preview, Report, RunControl, Yard,
+    CatalogChange, DroppedEvents, EngineError, EngineEvent, EventStream, EventTap, ExecuteCalls,
+    ExecuteOptions, PlanCalls, Preview, Report, RunControl, Yard,
 };
 use toolyard_contract::{ActivationController, BadCall, ToolCall, ToolSpec};
 
@@ -219,6 +219,11 @@ impl Engine {
         capacity: usize,
     ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
         self.0.yard.subscribe_thread(capacity)
+    }
+
+    /// Gives every event to `tap`, where it happens: none is lost, and the calls wait for it.
+    pub fn tap(&self, tap: Arc<dyn EventTap>) {
+        self.0.yard.tap(tap);
     }
 
     /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, closes the

@@ -8,6 +8,7 @@ mod builder;
 pub mod builtin;
 pub mod config;
 mod engine;
+pub mod events;
 pub mod formats;
 mod inner_state;
 mod manage;
@@ -23,6 +24,7 @@ mod service;
 mod stub;
 pub mod suspend;
 mod system;
+pub mod timeline;
 
 pub use attach::Attached;
 pub use builder::EngineBuilder;
@@ -37,9 +39,9 @@ pub use system::StartError;
 pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
-    EngineError, EngineEvent, EventKind, EventStream, ExecuteCalls, ExecuteOptions, Health, Permission,
-    PermissionConfig, PlanCalls, Preview, Problem, Report, RestartPolicy, ResumeError, RetryPolicy,
-    RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows,
+    EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteOptions, Health,
+    Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError,
+    RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

@@ -4,6 +4,7 @@ mod builtin;
 #[cfg(feature = "cli")]
 mod cli;
 mod engine;
+mod events;
 mod formats;
 #[cfg(feature = "macros")]
 mod functions;
@@ -13,4 +14,5 @@ mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;
+mod timeline;
 mod venv;

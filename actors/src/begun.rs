@@ -7,8 +7,8 @@ use toolyard_contract::{CallContext, CallHost, Invocation, result::micros};
 use tracing::Span;
 
 use crate::{
+    event::EventKind,
     guard::Deadline,
-    observe::EventKind,
     reply::{Finished, ReplySlot},
     supervisor::{catalog::Entry, run::Run},
 };

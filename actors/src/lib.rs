@@ -7,6 +7,7 @@ mod admission;
 mod begun;
 #[cfg(feature = "child")]
 pub mod child;
+mod event;
 mod guard;
 mod mail;
 #[cfg(feature = "mcp")]
@@ -27,11 +28,12 @@ mod yard;
 
 pub use self::{
     admission::{AgentLimits, Limits, ToolLimits},
+    event::{CallInfo, EngineEvent, EventKind, PlanPlace, WaitsFor},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, Permission, PlanCalls,
         Preview, Problem, Report, ResumeError, Stop,
     },
-    observe::{CallInfo, DroppedEvents, EngineEvent, EventKind, EventStream},
+    observe::{DroppedEvents, EventStream, EventTap},
     permission::PermissionConfig,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,

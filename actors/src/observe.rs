@@ -1,4 +1,4 @@
-//! What the engine tells those who watch: a stream of events with bounded memory.
+//! Those who watch the engine: each gets its events with bounded memory, and none is waited for.
 
 use std::{
     pin::Pin,
@@ -7,92 +7,24 @@ use std::{
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
-use actix::{Message, Recipient, prelude::SendError};
+use actix::{Recipient, prelude::SendError};
 use futures::Stream;
 use parking_lot::RwLock;
-use serde_json::Value;
 use tokio::{
     sync::mpsc::{Receiver, Sender, channel, error::TrySendError},
     time::Instant,
 };
-use toolyard_contract::{CallId, Outcome, PermissionCheck, PermissionDecision, RunId};
+use toolyard_contract::RunId;
 
-/// Something that happened in the engine, in the order in which it happened. It is a message too, for
-/// actors that listen.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct EngineEvent {
-    /// The list.
-    pub run: RunId,
-    /// Since the engine started, on a clock that never goes back.
-    pub at: Duration,
-    /// What happened.
-    pub kind: EventKind,
-}
+use crate::event::{EngineEvent, EventKind};
 
-/// The kinds of [`EngineEvent`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum EventKind {
-    /// A list was taken.
-    ListAccepted {
-        /// How many calls it has.
-        calls: usize,
-        /// On whose behalf it runs.
-        agent: Option<Arc<str>>,
-    },
-    /// The permission policy was asked about a call.
-    Judged {
-        /// The call.
-        call: CallInfo,
-        /// What it wants to do.
-        check: PermissionCheck,
-        /// What the policy said, and why.
-        decision: PermissionDecision,
-        /// The version of the policy.
-        version: String,
-    },
-    /// A call passed the gate and was planned.
-    Accepted(CallInfo),
-    /// A call's work began.
-    Started(CallInfo),
-    /// A running call sent a piece of progress or partial output.
-    Progress {
-        /// The call.
-        call: CallInfo,
-        /// The piece, as the tool made it.
-        payload: Value,
-    },
-    /// A call has its answer.
-    Finished {
-        /// The call.
-        call: CallInfo,
-        /// How it ended.
-        outcome: Outcome,
-        /// From the list's start to the start of the work.
-        waited: Duration,
-        /// From the start of the work to its end.
-        elapsed: Duration,
-    },
-    /// A list has all its answers.
-    ListFinished {
-        /// From the list's start.
-        elapsed: Duration,
-    },
-}
-
-/// Which call an event is about.
-#[derive(Clone, Debug)]
-pub struct CallInfo {
-    /// The call's position in its list.
-    pub index: usize,
-    /// The tool's name as the model spelled it.
-    pub tool: String,
-    /// The provider's id.
-    pub id: CallId,
+/// Takes the events of an engine where they happen, so that none is lost. Its work is done in the
+/// midst of the calls': it must be short, must not wait, and must not listen to the engine anew.
+pub trait EventTap: Send + Sync {
+    /// Takes an event; `false` says that no more are wanted.
+    fn take(&self, event: &EngineEvent) -> bool;
 }
 
 /// The listeners of an engine. With none, an event costs one atomic load.
@@ -112,6 +44,7 @@ enum Sink {
     Stream(Sender<EngineEvent>),
     Actor(Recipient<EngineEvent>),
     Thread(crossbeam_channel::Sender<EngineEvent>),
+    Tap(Arc<dyn EventTap>),
 }
 
 /// What became of an event.
@@ -122,23 +55,25 @@ enum Taken {
 }
 
 impl Sink {
-    fn give(&self, event: EngineEvent) -> Taken {
+    fn give(&self, event: &EngineEvent) -> Taken {
         match self {
-            Self::Stream(sender) => match sender.try_send(event) {
+            Self::Stream(sender) => match sender.try_send(event.clone()) {
                 Ok(()) => Taken::Yes,
                 Err(TrySendError::Full(_)) => Taken::NoRoom,
                 Err(TrySendError::Closed(_)) => Taken::Gone,
             },
-            Self::Actor(recipient) => match recipient.try_send(event) {
+            Self::Actor(recipient) => match recipient.try_send(event.clone()) {
                 Ok(()) => Taken::Yes,
                 Err(SendError::Full(_)) => Taken::NoRoom,
                 Err(SendError::Closed(_)) => Taken::Gone,
             },
-            Self::Thread(sender) => match sender.try_send(event) {
+            Self::Thread(sender) => match sender.try_send(event.clone()) {
                 Ok(()) => Taken::Yes,
                 Err(crossbeam_channel::TrySendError::Full(_)) => Taken::NoRoom,
                 Err(crossbeam_channel::TrySendError::Disconnected(_)) => Taken::Gone,
             },
+            Self::Tap(tap) if tap.take(event) => Taken::Yes,
+            Self::Tap(_) => Taken::Gone,
         }
     }
 }
@@ -170,6 +105,10 @@ impl Observers {
         (receiver, self.add(Sink::Thread(sender)))
     }
 
+    pub(crate) fn tap(&self, tap: Arc<dyn EventTap>) {
+        self.add(Sink::Tap(tap));
+    }
+
     fn add(&self, sink: Sink) -> DroppedEvents {
         let dropped = DroppedEvents::default();
         let mut listeners = self.listeners.write();
@@ -183,7 +122,7 @@ impl Observers {
         let event = EngineEvent { run, at: self.started.elapsed(), kind };
         let mut gone = Vec::new();
         for listener in self.listeners.read().iter() {
-            match listener.sink.give(event.clone()) {
+            match listener.sink.give(&event) {
                 Taken::Yes => {}
                 Taken::NoRoom => listener.dropped.count_one(),
                 Taken::Gone => gone.push(listener.dropped.clone()),

@@ -25,6 +25,7 @@ use self::queue::{Purge, Queue};
 use crate::{
     admission::Permits,
     begun::Begun,
+    event::WaitsFor,
     guard::{Ended, Guarded, run_guarded, start_guarded},
     messages::Crash,
     reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
@@ -75,8 +76,11 @@ impl Handler<InvokeOnRow> for StateActor {
 
     fn handle(&mut self, InvokeOnRow { key, group }: InvokeOnRow, ctx: &mut Self::Context) {
         match self.busy.get_mut(&key) {
-            Some(queue) => queue.push(group, &key, ctx.address()),
-            None => self.serve(&key, group, &ctx.address()),
+            Some(queue) => {
+                tell_waiting(&group);
+                queue.push(group, &key, ctx.address());
+            }
+            None => self.serve(&key, group, &ctx.address(), tell_waiting),
         }
         self.note.0.beat();
     }
@@ -109,7 +113,7 @@ impl Handler<RowIsFree> for StateActor {
         }
         let mut waiting = self.busy.remove(&key).unwrap_or_default();
         while let Some(group) = waiting.pop() {
-            self.serve(&key, group, &ctx.address());
+            self.serve(&key, group, &ctx.address(), |_| {}); // its calls were told already
             if let Some(queue) = self.busy.get_mut(&key) {
                 queue.append(waiting); // busy again: the rest waits behind
                 return;
@@ -144,8 +148,9 @@ enum Step {
 }
 
 impl StateActor {
-    /// Runs the calls of a group on a free row until one waits; the rest waits behind it.
-    fn serve(&mut self, key: &RowKey, mut group: Group, here: &Addr<Self>) {
+    /// Runs the calls of a group on a free row until one waits; the rest, which is told so, waits
+    /// behind it.
+    fn serve(&mut self, key: &RowKey, mut group: Group, here: &Addr<Self>, tell: impl FnOnce(&Group)) {
         let runtime = self.spawner.0.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
         let mut ended = Vec::with_capacity(group.calls.len());
@@ -170,6 +175,7 @@ impl StateActor {
                     self.run_on_thread(key.clone(), begun, body, group.permits.split_one(), here.clone());
                 }
             }
+            tell(&group);
             let run = group.run.clone();
             self.busy.entry(key.clone()).or_default().push(group, key, here.clone());
             return run.answer_many(ended);
@@ -272,6 +278,11 @@ impl StateActor {
             post(&here, RowIsFree { key, answer });
         });
     }
+}
+
+/// Tells those who listen that the calls of a group wait for their row.
+fn tell_waiting(group: &Group) {
+    group.run.tell_waiting(group.calls.as_slice().iter().map(|call| call.position), WaitsFor::Row);
 }
 
 /// Parts what a call gave back from the state that it would commit.

@@ -21,8 +21,9 @@ use toolyard_contract::{ActivationController, Tool};
 use crate::{
     RunControl,
     admission::{Admission, Limits},
+    event::EngineEvent,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
-    observe::{DroppedEvents, EngineEvent, EventStream, Observers},
+    observe::{DroppedEvents, EventStream, EventTap, Observers},
     permission::{PermissionConfig, Permissions},
     placement::Placement,
     restart::{Health, RestartPolicy},
@@ -285,6 +286,11 @@ impl Yard {
         capacity: usize,
     ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
         self.shared.observers.subscribe_thread(capacity)
+    }
+
+    /// Gives every event to `tap`, where it happens.
+    pub fn tap(&self, tap: Arc<dyn EventTap>) {
+        self.shared.observers.tap(tap);
     }
 
     /// Tells whether no more lists are taken.

@@ -22,12 +22,14 @@ use crate::{
     interrupt::Interrupt,
     options::{CallOptions, ListOptions},
     output::Printer,
+    record::Recording,
     setup, state,
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
     let engine = setup::engine(&options.engine).await?;
     let interrupt = Interrupt::listen()?;
+    let recording = Recording::start(&engine, &options.record)?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
     if let Some(store) = &options.state {
         state::before(&engine, store).await?;
@@ -51,6 +53,7 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
         printer.report(&document.id, &report)?;
         report.all_ok()
     };
+    recording.finish(&options.record)?;
     if let Some(store) = &options.state {
         state::after(&engine, store).await?;
     }

@@ -9,6 +9,7 @@ mod mcp;
 mod options;
 mod output;
 mod plan;
+mod record;
 mod resume;
 #[cfg(feature = "mcp")]
 mod servers;

@@ -84,6 +84,8 @@ pub(crate) struct CallOptions {
     /// Write what is needed to go on with calls that wait; see `resume`
     #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
     pub(crate) suspend: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) record: RecordOptions,
 }
 
 /// Without an answer, nothing runs; requests that do not hold any more are made anew.
@@ -112,6 +114,8 @@ pub(crate) struct ResumeOptions {
     /// The form of the results
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: OutputForm,
+    #[command(flatten)]
+    pub(crate) record: RecordOptions,
 }
 
 #[derive(Args, Debug)]
@@ -236,6 +240,17 @@ pub(crate) struct ListOptions {
     /// On whose behalf the calls run, where the document does not say
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
+}
+
+/// What is recorded while calls run.
+#[derive(Args, Debug)]
+pub(crate) struct RecordOptions {
+    /// Write what happens, when, and what each call waits for: a line of JSON for each event
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Write a page that draws what happened: a lane for each actor, a bar for each call, and a table
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) timeline: Option<PathBuf>,
 }
 
 /// The forms in which results are printed.

@@ -6,7 +6,8 @@ use serde_json::json;
 use toolyard::{Answer, Answers, ExecuteOptions, RunControl, formats::read_document, suspend::SuspendFile};
 
 use crate::{
-    ALL_OK, INTERRUPTED, SOME_NOT_OK, interrupt::Interrupt, options::ResumeOptions, output::Printer, setup,
+    ALL_OK, INTERRUPTED, SOME_NOT_OK, interrupt::Interrupt, options::ResumeOptions, output::Printer,
+    record::Recording, setup,
 };
 
 pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
@@ -14,6 +15,7 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     list.recover();
     let engine = setup::engine(&options.engine).await?;
     let interrupt = Interrupt::listen()?;
+    let recording = Recording::start(&engine, &options.record)?;
     let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;
     let mut how = setup::stubs(ExecuteOptions::new(), &declared.tools)?;
     how.timeout = options.timeout;
@@ -37,6 +39,7 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     file.save(&list)?;
     let report = report?;
     Printer { form: options.output, lines: false }.report(&list.id, &report)?;
+    recording.finish(&options.record)?;
     engine.shutdown(Duration::ZERO).await;
     Ok(match (interrupt.is_pressed(), report.all_ok()) {
         (true, _) => INTERRUPTED,

@@ -186,7 +186,7 @@ fn events_tell_a_lists_story_and_a_slow_listener_loses_some() {
     while let Some(event) = all.try_next() {
         story.push(match event.kind {
             EventKind::ListAccepted { calls, .. } => format!("list of {calls}"),
-            EventKind::Accepted(call) => format!("accepted {}", call.tool),
+            EventKind::Accepted { call, .. } => format!("accepted {}", call.tool),
             EventKind::Started(call) => format!("started {}", call.id.as_text().unwrap()),
             EventKind::Progress { payload, .. } => format!("progress {payload}"),
             EventKind::Finished { outcome, .. } => format!("finished {outcome}"),

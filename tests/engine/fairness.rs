@@ -47,12 +47,12 @@ async fn calls_ahead_of_a_single_one(weight_of_the_crowd: u32) -> usize {
     let mut lists = vec![list(agent("crowd"), 5_000)];
     lists.extend((0..5_000).map(|_| list(agent("crowd"), 1)));
     lists.extend((0..8).map(|other| list(agent(&format!("other-{other}")), 1)));
-    read(&mut events, 10_008, |kind| matches!(kind, EventKind::Accepted(_))).await;
+    read(&mut events, 10_008, |kind| matches!(kind, EventKind::Accepted { .. })).await;
     // The crowd has had its turns for a while before the single call comes.
     ends.add_permits(100);
     read(&mut events, 100, |kind| matches!(kind, EventKind::Started(_))).await;
     let single = list(agent("single"), 1);
-    read(&mut events, 1, |kind| matches!(kind, EventKind::Accepted(_))).await;
+    read(&mut events, 1, |kind| matches!(kind, EventKind::Accepted { .. })).await;
     // The engine's thread answers this after the accepted call has joined the queue.
     engine.plan(Vec::<ToolCall>::new(), agent("single")).await.unwrap();
     ends.add_permits(20_000);

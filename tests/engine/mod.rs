@@ -14,6 +14,6 @@ mod providers;
 mod rates;
 mod restart;
 mod retries;
-mod state;
+pub(crate) mod state;
 mod state_files;
 pub(crate) mod tools;

@@ -47,7 +47,6 @@ impl Turnstile {
     }
 
     /// How many places could be taken at once now: none when somebody waits.
-    #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         let state = self.state.lock();
         if state.waiting.is_empty() { state.free } else { 0 }

@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 use tokio::time::{Instant, timeout_at};
 
+use crate::event::WaitsFor;
+
 use super::{
     AgentPass, ToolGates,
     rate::{RateGate, TooSoon},
@@ -69,6 +71,18 @@ impl Way<'_> {
             let until = Instant::now().checked_add(patience).unwrap_or_else(far_future);
             let passed = timeout_at(until, waiting.pass(until)).await;
             passed.unwrap_or(Err(Refusal { by_rate: false, retry_after: patience }))
+        }
+    }
+
+    /// What stands in the way of a call, for those who listen.
+    pub(crate) fn shut_on(&self) -> WaitsFor {
+        let shut = |gate: Option<&Arc<Turnstile>>| gate.is_some_and(|gate| gate.free() == 0);
+        match () {
+            () if shut(self.agent_gate()) => WaitsFor::Agent,
+            () if shut(self.tool.in_flight.as_ref()) => WaitsFor::Tool,
+            () if shut(self.blocking) => WaitsFor::Thread,
+            () if shut(Some(self.engine)) => WaitsFor::Engine,
+            () => WaitsFor::Rate,
         }
     }
 

@@ -204,6 +204,18 @@ impl Entry {
         Ok(())
     }
 
+    /// The name of the actor that runs an agent's calls.
+    pub(crate) fn actor(&self, agent: Option<&Arc<str>>) -> String {
+        let name = &self.spec().name;
+        match &self.route {
+            Route::State { shards, .. } if shards.len() > 1 => {
+                let row = self.route.row(agent);
+                format!("{name} {}", spread(row.as_ref().and_then(RowKey::agent), shards.len()) + 1)
+            }
+            Route::Tool(_) | Route::State { .. } => name.clone(),
+        }
+    }
+
     /// The gates of this tool, once for each depth of nested lists.
     pub(crate) fn gates(&self) -> &[ToolGates] {
         &self.gates

@@ -19,9 +19,9 @@ use super::{
 };
 use crate::{
     admission::{Admission, AgentPass, Permits, Refusal, turnstile::Permit},
+    event::{EventKind, WaitsFor},
     mail::Filed,
     messages::Report,
-    observe::EventKind,
     reply::{Finished, Group, ReadyCall},
     restart::Readiness,
 };
@@ -68,6 +68,29 @@ type Admitting = Option<FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>>
 struct Waiting {
     entry: Arc<Entry>,
     calls: VecDeque<ReadyCall>,
+    /// What they were told to wait for, a bit for each thing.
+    told: Told,
+}
+
+impl Waiting {
+    fn new(entry: Arc<Entry>, call: ReadyCall) -> Self {
+        Self { entry, calls: VecDeque::from([call]), told: Told(0) }
+    }
+}
+
+/// What the calls of a group have been told to wait for, a bit for each thing.
+struct Told(u16);
+
+impl Told {
+    /// Tells those who listen what the calls wait for: once for each thing, because there may be many
+    /// and they are asked again whenever one of them may go.
+    fn tell(&mut self, run: &Run, calls: &VecDeque<ReadyCall>, on: WaitsFor) {
+        let bit = 1 << on as u16;
+        if self.0 & bit == 0 {
+            self.0 |= bit;
+            run.tell_waiting(calls.iter().map(|call| call.position), on);
+        }
+    }
 }
 
 /// What waiting brought a group.
@@ -142,7 +165,7 @@ impl Driver {
             () = run.mail().filled() => {}
             Some((group, admitted)) = next(&mut self.admitting) => self.admitted(group, admitted),
             Some((entry, call)) = self.retries.next(), if self.retries.any_pauses() => {
-                self.groups.push(Waiting { entry, calls: VecDeque::from([call]) });
+                self.groups.push(Waiting::new(entry, call));
                 self.send(self.groups.len() - 1);
             }
             () = run.control().changed() => self.obey(),
@@ -185,7 +208,7 @@ impl Driver {
             // Lists mostly use few tools, so looking from the end beats a map.
             match self.groups[old..].iter_mut().rev().find(|group| Arc::ptr_eq(&group.entry, &entry)) {
                 Some(group) => group.calls.push_back(call),
-                None => self.groups.push(Waiting { entry, calls: VecDeque::from([call]) }),
+                None => self.groups.push(Waiting::new(entry, call)),
             }
         }
         for group in old..self.groups.len() {
@@ -195,7 +218,7 @@ impl Driver {
 
     /// Sends the calls of a group as long as permits are free, then queues for more.
     fn send(&mut self, index: usize) {
-        let Waiting { entry, calls } = &mut self.groups[index];
+        let Waiting { entry, calls, told } = &mut self.groups[index];
         // The rules may have changed since the list was judged.
         if !entry.is_active(&self.shared.activation) {
             let (calls, error) = (std::mem::take(calls), entry.inactive());
@@ -209,6 +232,7 @@ impl Driver {
                 Readiness::Ready => CHUNK,
                 Readiness::Probe => 1,
                 Readiness::Wait(until) => {
+                    told.tell(&self.run, calls, WaitsFor::Actor);
                     self.admitting.get_or_insert_default().push(Box::pin(async move {
                         sleep_until(until).await;
                         (index, Admitted::AskAgain)
@@ -218,6 +242,9 @@ impl Driver {
                 Readiness::Broken(until) => return self.fail_fast(index, until),
             };
             let Some(permits) = way.try_pass(calls.len().min(most)) else {
+                if self.run.listens() {
+                    told.tell(&self.run, calls, way.shut_on());
+                }
                 let passing = way.pass(self.admission.limits.admission_timeout);
                 self.admitting.get_or_insert_default().push(Box::pin(async move {
                     (index, passing.await.map_or_else(Admitted::Refused, Admitted::Passed))
@@ -250,7 +277,7 @@ impl Driver {
             Admitted::AskAgain => self.send(index),
             Admitted::Refused(refusal) => self.not_started(index, &refusal.reason(), refusal.retry_after),
             Admitted::Passed(permits) => {
-                let Waiting { entry, calls } = &mut self.groups[index];
+                let Waiting { entry, calls, .. } = &mut self.groups[index];
                 // An actor may have died meanwhile, or the tool was switched off; then the permit
                 // goes back.
                 let readiness = entry.route.readiness(self.run.agent_id());
@@ -286,6 +313,8 @@ impl Driver {
         let goes_on = self.stopped.is_none() && position <= self.run.control().last_to_start();
         if let Some(finished) = self.retries.ended(position, finished, goes_on) {
             self.settle(position, finished);
+        } else {
+            self.run.tell_waiting([position], WaitsFor::Retry);
         }
     }
 
@@ -305,7 +334,8 @@ impl Driver {
         if self.run.listens() {
             let call = self.run.info(position);
             let Finished { outcome, waited, elapsed, .. } = finished;
-            self.run.emit(EventKind::Finished { call, outcome, waited, elapsed });
+            let error = finished.error.clone();
+            self.run.emit(EventKind::Finished { call, outcome, error, waited, elapsed });
         }
         *slot = Some(finished);
         self.unanswered -= 1;

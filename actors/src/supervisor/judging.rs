@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use toolyard_contract::RunId;
+use toolyard_contract::{Plan, RunId};
 use tracing::Instrument;
 
 use super::{
     Shared,
     drive::Driver,
-    gate::{Gate, Gated, Scope},
+    gate::{Gate, Gated, Runnable, Scope},
     parking::Parking,
     run::{Run, RunControl},
 };
 use crate::{
     admission::{Admission, AgentPass, turnstile::Permit},
+    event::{EventKind, PlanPlace, WaitsFor},
     messages::{ExecuteOptions, Report},
-    observe::EventKind,
 };
 
 /// A list that has been taken.
@@ -67,7 +67,11 @@ impl Judging {
         let run = Arc::new(Run::new(id, &shared, &options, labels, control));
         let mut parking = Parking::new(&shared, scope, &options);
         if run.listens() {
-            run.emit(EventKind::ListAccepted { calls: run.labels().len(), agent: options.agent });
+            run.emit(EventKind::ListAccepted {
+                calls: run.labels().len(),
+                parent: options.ancestry.parent,
+                agent: options.agent,
+            });
             for judged in judged {
                 run.emit(EventKind::Judged {
                     call: run.info(judged.position),
@@ -76,8 +80,8 @@ impl Judging {
                     version: shared.permissions.version(),
                 });
             }
-            let planned = plan.steps.iter().filter_map(|step| u32::try_from(step.call).ok());
-            planned.for_each(|position| run.emit(EventKind::Accepted(run.info(position))));
+            tell_plan(&run, &plan, &runnable);
+            run.tell_waiting(asking.iter().map(|asking| asking.position), WaitsFor::Approval);
         }
         let parked: Vec<_> =
             asking.into_iter().map(|asking| (asking.position, parking.park(asking, run.labels()))).collect();
@@ -87,5 +91,23 @@ impl Judging {
         }
         driver.start();
         driver
+    }
+}
+
+/// Tells those who listen where each call stands in the plan.
+fn tell_plan(run: &Run, plan: &Plan, runnable: &[Runnable]) {
+    // Batches are runs of adjacent steps.
+    let batches = plan.batches.iter().enumerate();
+    let batches = batches.flat_map(|(number, batch)| batch.calls.iter().map(move |_| (number, batch.kind)));
+    for ((step, runnable), (batch, strategy)) in plan.steps.iter().zip(runnable).zip(batches) {
+        let Ok(position) = u32::try_from(step.call) else { continue };
+        let place = PlanPlace {
+            actor: runnable.entry.actor(run.agent_id()),
+            batch,
+            strategy,
+            after: step.waits_for.checked_sub(1).map(|last| plan.steps[last].call),
+            decision: step.decision.clone(),
+        };
+        run.emit(EventKind::Accepted { call: run.info(position), place });
     }
 }

@@ -23,9 +23,9 @@ use tracing::Span;
 
 use super::{Shared, gate::Label};
 use crate::{
+    event::{CallInfo, EventKind, WaitsFor},
     mail::{Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
-    observe::{CallInfo, EventKind},
     reply::Finished,
 };
 
@@ -54,6 +54,8 @@ pub(crate) struct Run {
 pub(crate) struct Ancestry {
     pub(crate) depth: usize,
     pub(crate) held: Vec<(String, RowKey)>,
+    /// The call that submitted it.
+    pub(crate) parent: Option<(RunId, usize)>,
 }
 
 impl Run {
@@ -191,6 +193,14 @@ impl Run {
         self.shared.observers.emit(self.id, kind);
     }
 
+    /// Tells what calls wait for, to those who listen.
+    pub(crate) fn tell_waiting(&self, positions: impl IntoIterator<Item = u32>, on: WaitsFor) {
+        if self.listens() {
+            let calls = positions.into_iter().map(|position| self.info(position));
+            calls.for_each(|call| self.emit(EventKind::Waiting { call, on }));
+        }
+    }
+
     pub(crate) fn info(&self, position: u32) -> CallInfo {
         let Label { tool, id } = &self.labels[position as usize];
         CallInfo { index: position as usize, tool: tool.clone(), id: id.clone() }
@@ -273,7 +283,11 @@ impl CallHost for Run {
 
 impl Run {
     fn ancestry_of_child(&self, position: usize) -> Ancestry {
-        let mut ancestry = Ancestry { depth: self.ancestry.depth + 1, held: self.ancestry.held.clone() };
+        let mut ancestry = Ancestry {
+            depth: self.ancestry.depth + 1,
+            held: self.ancestry.held.clone(),
+            parent: Some((self.id, position)),
+        };
         let catalog = self.shared.published.current();
         let entry = self.labels.get(position).and_then(|label| catalog.get(&label.tool));
         if let Some((entry, row)) =
