@@ -160,6 +160,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets what the chance in the pauses between tries is drawn from.
+    #[cfg(feature = "sim")]
+    pub(crate) fn retry_seed(mut self, seed: u64) -> Self {
+        self.config.retry.seed = Some(seed);
+        self
+    }
+
     /// Sets which tools are switched on; several engines may share one controller. Default: all.
     #[must_use]
     pub fn activation(mut self, activation: ActivationController) -> Self {

@@ -21,6 +21,8 @@ mod providers;
 mod python;
 #[cfg(feature = "tower")]
 mod service;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod stub;
 pub mod suspend;
 mod system;

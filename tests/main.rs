@@ -14,5 +14,7 @@ mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "sim")]
+mod sim;
 mod timeline;
 mod venv;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolyard_contract::{Outcome, ToolSpec};
+use toolyard_contract::{Outcome, RunId, ToolSpec};
 
 use crate::reply::Finished;
 
@@ -22,11 +22,18 @@ pub struct RetryPolicy {
     pub first_delay: Duration,
     /// The longest pause. Default 10 s.
     pub max_delay: Duration,
+    /// What the chance in the pauses is drawn from, with the list's number. Default: another in each process.
+    pub seed: Option<u64>,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { attempts: 1, first_delay: Duration::from_millis(200), max_delay: Duration::from_secs(10) }
+        Self {
+            attempts: 1,
+            first_delay: Duration::from_millis(200),
+            max_delay: Duration::from_secs(10),
+            seed: None,
+        }
     }
 }
 
@@ -41,11 +48,19 @@ impl RetryPolicy {
         self.covers(spec) && is_passing(finished)
     }
 
+    /// The chance of one list's pauses.
+    pub(crate) fn chance(&self, list: RunId) -> fastrand::Rng {
+        self.seed.map_or_else(fastrand::Rng::new, |seed| {
+            // An odd factor keeps the lists' seeds apart.
+            fastrand::Rng::with_seed(seed ^ list.0.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        })
+    }
+
     /// How long to wait after so many tries.
-    pub(crate) fn pause(&self, tries: u32, finished: &Finished) -> Duration {
+    pub(crate) fn pause(&self, tries: u32, finished: &Finished, chance: &mut fastrand::Rng) -> Duration {
         let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
         let longest = self.first_delay.saturating_mul(doubled).min(self.max_delay);
-        longest.mul_f64(fastrand::f64().mul_add(0.5, 0.5)).max(asked_pause(finished).unwrap_or_default())
+        longest.mul_f64(chance.f64().mul_add(0.5, 0.5)).max(asked_pause(finished).unwrap_or_default())
     }
 }
 
@@ -75,6 +90,7 @@ mod tests {
         attempts: 3,
         first_delay: Duration::from_millis(200),
         max_delay: Duration::from_millis(500),
+        seed: None,
     };
 
     fn end(outcome: Outcome) -> Finished {
@@ -98,14 +114,15 @@ mod tests {
         let mut failed = end(Outcome::Failed);
         failed.detail.get_or_insert_default().retry_after_ms = Some(700);
         assert!(THREE.wants(&ToolSpec::new("t").idempotent(true), &failed));
-        assert_eq!(THREE.pause(1, &failed), Duration::from_millis(700));
+        assert_eq!(THREE.pause(1, &failed, &mut fastrand::Rng::new()), Duration::from_millis(700));
     }
 
     #[test]
     fn pauses_double_up_to_the_longest_and_are_spread_over_half_of_their_length() {
+        let mut chance = fastrand::Rng::new();
         for (tries, longest) in [(1, 200), (2, 400), (3, 500), (40, 500)] {
             let pauses: Vec<_> =
-                (0..200).map(|_| THREE.pause(tries, &end(Outcome::Lost)).as_millis()).collect();
+                (0..200).map(|_| THREE.pause(tries, &end(Outcome::Lost), &mut chance).as_millis()).collect();
             assert!(pauses.iter().all(|pause| (longest / 2..=longest).contains(pause)), "{pauses:?}");
             assert!(pauses.iter().max() > pauses.iter().min());
         }

@@ -14,6 +14,8 @@ mod resume;
 #[cfg(feature = "mcp")]
 mod servers;
 mod setup;
+#[cfg(feature = "sim")]
+mod sim;
 mod state;
 mod tools;
 
@@ -80,5 +82,7 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         #[cfg(feature = "mcp")]
         Verb::Mcp(options) => mcp::run(&options).await,
         Verb::State(verb) => state::run(&verb).await,
+        #[cfg(feature = "sim")]
+        Verb::Sim(options) => sim::run(&options).await,
     }
 }

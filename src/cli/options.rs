@@ -34,6 +34,9 @@ pub(crate) enum Verb {
     /// Shows or replaces the states in a store
     #[command(subcommand)]
     State(Box<StateVerb>),
+    /// Simulates many agents, and says how their calls went
+    #[cfg(feature = "sim")]
+    Sim(Box<crate::sim::SimOptions>),
 }
 
 #[derive(Debug, Subcommand)]

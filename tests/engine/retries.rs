@@ -135,8 +135,12 @@ fn a_call_that_may_be_tried_again_does_not_stop_its_list() {
 
 #[test]
 fn a_deadline_or_a_cancel_between_two_tries_leaves_the_last_ones_answer() {
-    let long_pause =
-        RetryPolicy { attempts: 3, first_delay: Duration::from_hours(1), max_delay: Duration::from_hours(1) };
+    let long_pause = RetryPolicy {
+        attempts: 3,
+        first_delay: Duration::from_hours(1),
+        max_delay: Duration::from_hours(1),
+        ..RetryPolicy::default()
+    };
     let (flaky, _) = hanging_at_first(idempotent(), 9);
     let engine = paused().retry(long_pause).tool(flaky).build().unwrap();
     let report = run(&engine, &["flaky"], ExecuteOptions::new().deadline(Duration::from_mins(1)));

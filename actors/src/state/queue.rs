@@ -42,6 +42,7 @@ impl Queue {
             let mut seen = 0;
             loop {
                 let late = tokio::select! {
+                    biased;
                     () = run.control().touched(&mut seen) => false,
                     () = sleep_until(wake) => true,
                 };

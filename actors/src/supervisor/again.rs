@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use rustc_hash::FxHashMap;
+use toolyard_contract::RunId;
 
 use super::catalog::Entry;
 use crate::{
@@ -14,6 +15,8 @@ use crate::{
 /// Keeps what another try of a call needs. Empty unless a tool is idempotent and retries are on.
 pub(super) struct Retries {
     policy: RetryPolicy,
+    list: RunId,
+    chance: Option<fastrand::Rng>,
     calls: FxHashMap<u32, Kept>,
     /// Made when it is first needed: most lists need none.
     pauses: Option<FuturesUnordered<BoxFuture<'static, u32>>>,
@@ -31,8 +34,8 @@ struct Kept {
 }
 
 impl Retries {
-    pub(super) fn new(policy: RetryPolicy) -> Self {
-        Self { policy, calls: FxHashMap::default(), pauses: None }
+    pub(super) fn new(policy: RetryPolicy, list: RunId) -> Self {
+        Self { policy, list, chance: None, calls: FxHashMap::default(), pauses: None }
     }
 
     /// Notes a call that is about to begin for the first time.
@@ -49,7 +52,11 @@ impl Retries {
         let Some(kept) = self.calls.get_mut(&position) else { return Some(finished) };
         kept.tries += 1;
         if goes_on && kept.tries < self.policy.attempts && self.policy.wants(kept.entry.spec(), &finished) {
-            let pause = tokio::time::sleep(self.policy.pause(kept.tries, &finished));
+            let pause = tokio::time::sleep(self.policy.pause(
+                kept.tries,
+                &finished,
+                self.chance.get_or_insert_with(|| self.policy.chance(self.list)),
+            ));
             (kept.last, kept.pauses) = (Some(finished), true);
             self.pauses.get_or_insert_default().push(Box::pin(async move {
                 pause.await;

@@ -115,7 +115,7 @@ impl Driver {
         let items = run.labels().len();
         let shared = run.shared().clone();
         Box::new(Self {
-            retries: Retries::new(shared.retry),
+            retries: Retries::new(shared.retry, run.id()),
             run,
             shared,
             admission,

@@ -1,0 +1,108 @@
+//! `toolyard sim`: simulations.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use tokio::{task::spawn_blocking, time::sleep};
+use toolyard::sim::{Difference, Pace, Scenario, SimHandle, SimOutcome, Simulation, Summary};
+
+use crate::{ALL_OK, INTERRUPTED, SOME_NOT_OK, interrupt::Interrupt, options::OutputForm, output::Printer};
+
+#[derive(Args, Debug)]
+pub(crate) struct SimOptions {
+    /// What is simulated
+    scenario: PathBuf,
+    /// What all chance is drawn from [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How fast time passes [default: the scenario's]
+    #[arg(long, value_enum)]
+    time: Option<PaceOption>,
+    /// How many agents there are [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    agents: Option<u32>,
+    /// How many arbiters the scenario's groups are dealt to
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    arbiters: usize,
+    /// Writes what happens to FILE, an event on each line
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Compares what happens with the events of an earlier run; a difference makes the exit status 1
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PaceOption {
+    Virtual,
+    Real,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Printed {
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Difference>,
+}
+
+pub(crate) async fn run(options: &SimOptions) -> anyhow::Result<u8> {
+    let mut scenario = Scenario::load(&options.scenario)?;
+    scenario.seed = options.seed.unwrap_or(scenario.seed);
+    scenario.agents = options.agents.unwrap_or(scenario.agents);
+    scenario.time = match options.time {
+        Some(PaceOption::Virtual) => Pace::Virtual,
+        Some(PaceOption::Real) => Pace::Real,
+        None => scenario.time,
+    };
+    let bar = bar(scenario.duration_s.0);
+    let mut simulation = Simulation::new(scenario).arbiters(options.arbiters);
+    if let Some(file) = &options.events {
+        simulation = simulation.log(file);
+    }
+    if let Some(file) = &options.replay {
+        simulation = simulation.replay(file);
+    }
+    let (handle, interrupt) = (simulation.handle(), Interrupt::listen()?);
+    let mut running = spawn_blocking(move || simulation.run());
+    let ended = loop {
+        tokio::select! {
+            ended = &mut running => break ended?,
+            () = interrupt.pressed(), if !interrupt.is_pressed() => {}
+            () = sleep(Duration::from_millis(100)) => show(&bar, &handle),
+        }
+        if interrupt.is_pressed() {
+            handle.stop();
+        }
+    };
+    bar.finish_and_clear();
+    let SimOutcome { summary, difference, .. } = ended?;
+    let differs = difference.is_some();
+    Printer { form: OutputForm::Native, lines: false }.json(&Printed { summary, difference })?;
+    Ok(match () {
+        () if interrupt.is_pressed() => INTERRUPTED,
+        () if differs => SOME_NOT_OK,
+        () => ALL_OK,
+    })
+}
+
+/// A bar over the scenario's time. It is drawn only where standard error is a terminal.
+fn bar(duration: Duration) -> ProgressBar {
+    let bar = ProgressBar::new(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    let style = ProgressStyle::with_template("{bar:40} {percent:>3} % of {prefix}, {msg}, {elapsed}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.with_prefix(format!("{} s", duration.as_secs_f64()))
+}
+
+fn show(bar: &ProgressBar, handle: &SimHandle) {
+    bar.set_position(u64::try_from(handle.reached().as_millis()).unwrap_or(u64::MAX));
+    let (calls, seconds) = (handle.calls(), bar.elapsed().as_secs_f64());
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no exact counts")]
+    let rate = calls as f64 / seconds.max(1e-3);
+    bar.set_message(format!("{calls} calls, {rate:.0}/s"));
+}
