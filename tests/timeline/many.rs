@@ -69,6 +69,7 @@ document.body.replaceChildren(JSON.stringify({median: frames[20], worst: frames[
 fn fifty_thousand_calls_are_drawn_searched_and_turned_over_quickly() {
     let page = page(&timeline());
     assert!(page.len() < 8 << 20, "{} bytes", page.len());
+    Page::new(&page, "").picture("many", 1_280, 1_000);
     let document = Page::new(&page, SCRIPT).document();
     let measured = document.split_once("<body>").unwrap().1.split_once("</body>").unwrap().0;
     println!("{measured}");
