@@ -24,6 +24,8 @@ mod service;
 mod stub;
 pub mod suspend;
 mod system;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+pub mod telemetry;
 pub mod timeline;
 
 pub use attach::Attached;

@@ -14,5 +14,7 @@ mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+mod telemetry;
 mod timeline;
 mod venv;

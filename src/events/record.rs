@@ -163,10 +163,10 @@ impl RecordedEvent {
                 policy: short(version),
             },
             EventKind::Accepted { call, place } => {
-                let PlanPlace { actor, batch, strategy, after, decision } = place;
+                let PlanPlace { batch, strategy, after, decision, .. } = place;
                 Self::Accepted {
                     call: call.into(),
-                    actor: short(actor),
+                    actor: short(&place.actor()),
                     batch: *batch,
                     strategy: *strategy,
                     after: *after,
