@@ -145,6 +145,8 @@ impl Engine {
 
     /// Makes a list ready and gives a hand on it; it runs while the returned [`Run`] is awaited.
     pub fn submit(&self, calls: impl IntoCalls, options: ExecuteOptions) -> Run {
+        #[cfg(feature = "otel")]
+        let options = crate::telemetry::in_current_span(options);
         let control = RunControl::new();
         let message = ExecuteCalls { calls: calls.into_calls(), options, control: control.clone() };
         let engine = self.clone();

@@ -26,6 +26,8 @@ pub mod sim;
 mod stub;
 pub mod suspend;
 mod system;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+pub mod telemetry;
 pub mod timeline;
 
 pub use attach::Attached;

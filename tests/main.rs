@@ -16,5 +16,7 @@ mod permission;
 mod python;
 #[cfg(feature = "sim")]
 mod sim;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+mod telemetry;
 mod timeline;
 mod venv;

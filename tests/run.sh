@@ -29,6 +29,7 @@ step_packages() {
   python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3 python3-venv python3-pip)
   command -v npm > /dev/null || missing+=(nodejs npm)
   command -v git > /dev/null || missing+=(git)
+  command -v chromium > /dev/null || missing+=(chromium fonts-dejavu-core)
   if ((${#missing[@]} == 0)); then return; fi
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"

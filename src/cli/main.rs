@@ -4,6 +4,7 @@
 mod activation;
 mod call;
 mod interrupt;
+mod logging;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod options;
@@ -23,7 +24,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, error::ErrorKind};
 
-use self::options::{Cli, Verb};
+use self::{
+    logging::Logging,
+    options::{Cli, Verb},
+};
 
 /// Every call ended `ok`.
 const ALL_OK: u8 = 0;
@@ -55,7 +59,7 @@ fn main() -> ExitCode {
             return ExitCode::from(UNUSABLE);
         }
     };
-    setup::logging(cli.log_level.as_deref());
+    let logging = Logging::start(cli.log_level.as_deref());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = match runtime {
         Ok(runtime) => {
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         }
         Err(error) => Err(anyhow::Error::new(error).context("could not start a runtime")),
     };
+    logging.end();
     done.unwrap_or_else(|error| {
         eprintln!("toolyard: {error:#}");
         UNUSABLE
