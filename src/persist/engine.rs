@@ -14,10 +14,11 @@ use std::{
 
 use futures::channel::oneshot;
 use serde::ser::Error as _;
+use toolyard_actors::Yard;
 use toolyard_contract::{RowValue, name};
 
 use super::{StateFileError, StateRow, file_system::Disk, read, save};
-use crate::Engine;
+use crate::{Attached, Engine};
 
 /// How many rows wait for the disk at most.
 const ROWS_AHEAD: usize = 1_024;
@@ -46,7 +47,7 @@ impl Engine {
     /// still there.
     #[doc(alias = "save")]
     pub async fn save_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
-        self.save(path.into(), |_| Ok(Old::default())).await
+        save_rows(self.yard(), path.into(), |_| Ok(Old::default())).await
     }
 
     /// Saves like [`save_state`](Self::save_state), but keeps the rows that the file has of tools that
@@ -55,7 +56,7 @@ impl Engine {
     /// # Errors
     /// As [`save_state`](Self::save_state), and when there is a file that cannot be read.
     pub async fn update_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
-        self.save(path.into(), Old::read).await
+        save_rows(self.yard(), path.into(), Old::read).await
     }
 
     /// Loads the states of a file: the tools that it names get its rows in place of all of their
@@ -66,54 +67,84 @@ impl Engine {
     /// then nothing is replaced.
     #[doc(alias = "load")]
     pub async fn load_state(&self, path: impl Into<PathBuf>) -> Result<LoadedState, StateFileError> {
-        let (path, mut staging) = (path.into(), self.yard().stage());
-        let (staging, rows) = on_thread(move || {
-            let mut file = read(&Disk, &path)?;
-            for tool in file.tools() {
-                staging.tool(tool);
-            }
-            let mut rows = 0;
-            while let Some(StateRow { tool, agent, state }) = file.next().transpose()? {
-                let row = RowValue { agent, state };
-                staging.put(&tool, &row).map_err(|error| file.bad(&error.to_string()))?;
-                rows += 1;
-            }
-            Ok::<_, StateFileError>((staging, rows))
-        })
-        .await?;
-        let unknown = staging.unknown().map(str::to_owned).collect();
-        self.yard().adopt(staging).await?;
-        Ok(LoadedState { rows, unknown })
+        load_rows(self.yard(), path.into()).await
+    }
+}
+
+/// State files.
+impl Attached {
+    /// Saves the states of all tools to one file: as [`Engine::save_state`].
+    ///
+    /// # Errors
+    /// As [`Engine::save_state`].
+    pub async fn save_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
+        save_rows(self.yard(), path.into(), |_| Ok(Old::default())).await
     }
 
-    async fn save(
-        &self,
-        path: PathBuf,
-        old: impl FnOnce(&Path) -> Result<Old, StateFileError> + Send + 'static,
-    ) -> Result<u64, StateFileError> {
-        let tools: Vec<String> = self.yard().stateful_tools();
-        let (sender, rows) = sync_channel(ROWS_AHEAD);
-        let last_sender = sender.clone();
-        let complete = Arc::new(AtomicBool::new(false));
-        let incoming = Incoming { rows, complete: complete.clone(), ended: false };
-        let saving = on_thread(move || {
-            let old = old(&path)?.without(&tools);
-            let named = tools.into_iter().chain(old.tools.iter().cloned()).collect();
-            save(&Disk, &path, named, incoming.chain(old.rows))
-        });
-        let streamed = self
-            .yard()
-            .stream_rows(move |tool, row| {
-                let sent = sender.send(StateRow::new(tool, row));
-                sent.map_err(|_| serde_json::Error::custom("the file cannot be written"))
-            })
-            .await;
-        complete.store(streamed.is_ok(), Ordering::Release);
-        drop(last_sender);
-        match (saving.await, streamed) {
-            (Err(StateFileError::Interrupted), Err(error)) => Err(error.into()),
-            (saved, _) => saved,
+    /// Saves like [`save_state`](Self::save_state), but keeps the rows of other tools: as [`Engine::update_state`].
+    ///
+    /// # Errors
+    /// As [`Engine::update_state`].
+    pub async fn update_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
+        save_rows(self.yard(), path.into(), Old::read).await
+    }
+
+    /// Loads the states of a file: as [`Engine::load_state`].
+    ///
+    /// # Errors
+    /// As [`Engine::load_state`].
+    pub async fn load_state(&self, path: impl Into<PathBuf>) -> Result<LoadedState, StateFileError> {
+        load_rows(self.yard(), path.into()).await
+    }
+}
+
+async fn load_rows(yard: &Yard, path: PathBuf) -> Result<LoadedState, StateFileError> {
+    let mut staging = yard.stage();
+    let (staging, rows) = on_thread(move || {
+        let mut file = read(&Disk, &path)?;
+        for tool in file.tools() {
+            staging.tool(tool);
         }
+        let mut rows = 0;
+        while let Some(StateRow { tool, agent, state }) = file.next().transpose()? {
+            let row = RowValue { agent, state };
+            staging.put(&tool, &row).map_err(|error| file.bad(&error.to_string()))?;
+            rows += 1;
+        }
+        Ok::<_, StateFileError>((staging, rows))
+    })
+    .await?;
+    let unknown = staging.unknown().map(str::to_owned).collect();
+    yard.adopt(staging).await?;
+    Ok(LoadedState { rows, unknown })
+}
+
+async fn save_rows(
+    yard: &Yard,
+    path: PathBuf,
+    old: impl FnOnce(&Path) -> Result<Old, StateFileError> + Send + 'static,
+) -> Result<u64, StateFileError> {
+    let tools: Vec<String> = yard.stateful_tools();
+    let (sender, rows) = sync_channel(ROWS_AHEAD);
+    let last_sender = sender.clone();
+    let complete = Arc::new(AtomicBool::new(false));
+    let incoming = Incoming { rows, complete: complete.clone(), ended: false };
+    let saving = on_thread(move || {
+        let old = old(&path)?.without(&tools);
+        let named = tools.into_iter().chain(old.tools.iter().cloned()).collect();
+        save(&Disk, &path, named, incoming.chain(old.rows))
+    });
+    let streamed = yard
+        .stream_rows(move |tool, row| {
+            let sent = sender.send(StateRow::new(tool, row));
+            sent.map_err(|_| serde_json::Error::custom("the file cannot be written"))
+        })
+        .await;
+    complete.store(streamed.is_ok(), Ordering::Release);
+    drop(last_sender);
+    match (saving.await, streamed) {
+        (Err(StateFileError::Interrupted), Err(error)) => Err(error.into()),
+        (saved, _) => saved,
     }
 }
 
