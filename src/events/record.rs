@@ -17,8 +17,9 @@ const LONGEST_TEXT: usize = 256;
 /// is kept.
 const LONGEST_PIECE: usize = 1024;
 
-/// Something that happened, as it is written down: one line of JSON. Arguments, and the resources
-/// that permissions are about, are never on record, because they may be secrets.
+/// Something that happened, as it is written down: one line of JSON. Arguments, outputs, and the
+/// resources that permissions are about are not on record, because they may be secrets; but errors are,
+/// as results say them, and these may quote what was wrong or what waits for approval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventRecord {
     /// The version of the record; [`RECORD_VERSION`] for those that this program makes.

@@ -155,6 +155,7 @@ impl Timeline {
             return;
         };
         let Some(place) = self.place_of(run, call.index) else { return };
+        let list_from_ns = self.lists[self.under_way[&run]].from_ns;
         self.name(place, call);
         let call = &mut self.calls[place];
         match event {
@@ -170,7 +171,12 @@ impl Timeline {
                     self.marks.push(Mark { call: place, at_ns: before, waits_for: None });
                 }
             }
-            RecordedEvent::Finished { outcome, error, elapsed_ns, .. } => {
+            RecordedEvent::Finished { outcome, error, waited_ns, elapsed_ns, .. } => {
+                // The event of the begin comes a little after it; both times are nothing when the end
+                // came from somebody who did not know them.
+                if call.started_ns.is_some() && (waited_ns, elapsed_ns) != (0, 0) {
+                    call.started_ns = Some(list_from_ns + waited_ns);
+                }
                 let error = error.map(|error| self.texts.number(&error));
                 call.end = Some(End { at_ns, outcome, error, elapsed_ns });
             }

@@ -121,8 +121,8 @@ mod tests {
         json!({"event": "started"})
     }
 
-    fn finished(elapsed_ns: u64) -> Value {
-        json!({"event": "finished", "outcome": "ok", "waited_ns": 0, "elapsed_ns": elapsed_ns})
+    fn finished(waited_ns: u64, elapsed_ns: u64) -> Value {
+        json!({"event": "finished", "outcome": "ok", "waited_ns": waited_ns, "elapsed_ns": elapsed_ns})
     }
 
     #[test]
@@ -131,10 +131,10 @@ mod tests {
             (1, 0, accepted(None)),
             (1, 1, accepted(Some(0))),
             (5, 0, started()),
-            (15, 0, finished(8)),
+            (15, 0, finished(5, 8)),
             (16, 1, waiting("tool")),
-            (20, 1, started()),
-            (21, 1, finished(1)),
+            (21, 1, started()),
+            (22, 1, finished(20, 1)),
         ];
         let expected = [(0, "turn", 1, 5), (1, "order", 1, 13), (1, "tool", 13, 20)];
         assert_eq!(stretches(2, &events), expected);
@@ -147,15 +147,19 @@ mod tests {
             (2, 0, started()),
             (6, 0, waiting("retry")),
             (9, 0, started()),
-            (12, 0, finished(3)),
+            (12, 0, finished(9, 3)),
         ];
         assert_eq!(stretches(1, &events), [(0, "turn", 0, 2), (0, "try", 2, 6), (0, "retry", 6, 9)]);
     }
 
     #[test]
     fn a_call_that_never_begins_waits_until_its_answer_and_a_refused_one_waits_for_nothing() {
-        let events =
-            [(1, 0, accepted(None)), (2, 0, waiting("engine")), (2, 1, finished(0)), (9, 0, finished(0))];
+        let events = [
+            (1, 0, accepted(None)),
+            (2, 0, waiting("engine")),
+            (2, 1, finished(0, 0)),
+            (9, 0, finished(0, 0)),
+        ];
         assert_eq!(stretches(2, &events), [(0, "engine", 1, 9)]);
     }
 }

@@ -22,7 +22,8 @@ fn toolyard(arguments: &[&str], input: &Value) -> (Option<i32>, Value) {
     command.args(arguments).arg("--mcp-config").arg(&file).env("SERVER", SERVER);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    // It may end before it has read everything, or anything.
+    let _ = child.stdin.take().unwrap().write_all(input.to_string().as_bytes());
     let ended = child.wait_with_output().unwrap();
     (ended.status.code(), serde_json::from_slice(&ended.stdout).unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! The page of a timeline, in a real browser.
 
 mod browser;
+mod hands;
 mod many;
 mod story;
 mod table;

@@ -4,31 +4,43 @@ const overview = document.getElementById("overview");
 const overviewPen = overview.getContext("2d");
 const STRIP = 44;
 
-/* How many calls ran at each place of the strip, and what ended there other than `ok`. */
+/* How many calls ran at each place of the strip on average, and what ended there other than `ok`. */
 let strip = { places: 0, running: [], ended: [] };
 
 function countStrip(places) {
-  const [steps, ended] = [new Int32Array(places + 2), new Array(places).fill(null)];
-  const placeAt = (moment) => Math.min(places - 1, Math.floor((moment / span) * places));
+  const [whole, parts] = [new Float64Array(places + 1), new Float64Array(places)];
+  const ended = new Array(places).fill(null);
   for (let call = 0; call < callCount; call++) {
     if (focus.matches && !focus.matches[call]) continue;
+    const to = (calls.to[call] / span) * places;
+    const last = Math.min(places - 1, Math.floor(to));
     const outcome = outcomeOf(call);
-    if (outcome !== "ok" && outcome !== "running") ended[placeAt(calls.to[call])] ??= outcome;
+    if (outcome !== "ok" && outcome !== "running") ended[last] ??= outcome;
     if (calls.from[call] === null) continue;
-    steps[placeAt(calls.from[call])]++;
-    steps[placeAt(calls.to[call]) + 1]--;
+    const from = (calls.from[call] / span) * places;
+    const first = Math.min(places - 1, Math.floor(from));
+    if (first === last) {
+      parts[first] += to - from;
+      continue;
+    }
+    parts[first] += first + 1 - from;
+    parts[last] += to - last;
+    whole[first + 1]++;
+    whole[last]--;
   }
-  let now = 0;
-  strip = { places, running: steps.subarray(0, places).map((step) => (now += step)), ended };
+  let throughout = 0;
+  const running = parts.map((part, place) => part + (throughout += whole[place]));
+  strip = { places, running, ended };
 }
 
 function drawOverview() {
-  const width = view.width;
+  const width = view.width - view.gutter;
   const places = Math.max(1, Math.floor(width / 2));
   if (strip.places !== places) countStrip(places);
-  sizeCanvas(overview, overviewPen, width, STRIP);
-  overviewPen.clearRect(0, 0, width, STRIP);
-  const most = strip.running.reduce((most, running) => Math.max(most, running), 1);
+  sizeCanvas(overview, overviewPen, view.width, STRIP);
+  overviewPen.clearRect(0, 0, view.width, STRIP);
+  overviewPen.translate(view.gutter, 0);
+  const most = strip.running.reduce((most, running) => Math.max(most, running), 1e-9);
   const wide = width / places;
   for (let place = 0; place < places; place++) {
     const running = strip.running[place];
@@ -58,7 +70,7 @@ function drawOverview() {
 function moveByStrip(event) {
   if (event.buttons === 0) return;
   const area = overview.getBoundingClientRect();
-  const middle = ((event.clientX - area.left) / area.width) * span;
+  const middle = ((event.clientX - area.left - view.gutter) / (area.width - view.gutter)) * span;
   const half = (view.to - view.from) / 2;
   see(middle - half, middle + half);
 }
