@@ -211,7 +211,9 @@ impl Steps {
         let more = (memory as f64 - self.memory as f64) / f64::from(self.agents);
         let each = cpu as f64 * 1e6 / times as f64;
         let peak = status("VmHWM:") >> 20;
-        println!("{step:<18} {cpu:>8} ms of cpu {each:>8.0} ns each {more:>8.0} bytes more for each agent, peak {peak} MB");
+        println!(
+            "{step:<18} {cpu:>8} ms of cpu {each:>8.0} ns each {more:>8.0} bytes more for each agent, peak {peak} MB"
+        );
         self.begin();
     }
 }
@@ -220,12 +222,18 @@ impl Steps {
 fn status(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("a field");
-    line.split_whitespace().next().and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number") * 1024
+    line.split_whitespace().next().and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number")
+        * 1024
 }
 
 /// Processor time of this process, of users and system, from `/proc/self/stat` (in hundredths of a second).
 fn cpu_ms() -> u64 {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux");
     let after_name = stat.rsplit(')').next().expect("a name");
-    after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum()
+    after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(|ticks| ticks.parse::<u64>().expect("a number") * 10)
+        .sum()
 }

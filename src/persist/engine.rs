@@ -203,14 +203,18 @@ impl Old {
 }
 
 /// Does what waits for the disk on a thread of its own.
-async fn on_thread<T: Send + 'static>(
+fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StateFileError> + Send + 'static,
-) -> Result<T, StateFileError> {
+) -> impl Future<Output = Result<T, StateFileError>> {
     let (send, receive) = oneshot::channel();
     let body = move || {
         // Nobody waits for it any more when the caller went away.
         let _ = send.send(work());
     };
-    thread::Builder::new().name("toolyard-state".into()).spawn(body)?;
-    receive.await.unwrap_or(Err(StateFileError::Interrupted))
+    // Now, not when it is waited for: rows may be sent to it before.
+    let started = thread::Builder::new().name("toolyard-state".into()).spawn(body);
+    async move {
+        started?;
+        receive.await.unwrap_or(Err(StateFileError::Interrupted))
+    }
 }

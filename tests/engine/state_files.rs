@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use actix::System;
 use futures::executor::block_on;
 use serde_json::json;
 use tempfile::TempDir;
@@ -60,6 +61,37 @@ fn states_outlive_their_engine_in_a_file() {
     assert_eq!(state(&second, "total", "x").as_deref(), Some("4"));
     assert_eq!(state(&second, "by_agent", "b").as_deref(), Some("3"));
     assert_eq!(state(&second, "by_agent", "nobody"), None);
+}
+
+/// More rows than wait for the disk at once.
+const MANY: usize = 3_000;
+
+#[test]
+fn more_rows_than_wait_for_the_disk_are_saved_and_loaded() {
+    let (_folder, file) = place();
+    let first = engine(&["by_agent"]);
+    (0..MANY).for_each(|agent| count(&first, "by_agent", &agent.to_string(), 1));
+    assert_eq!(block_on(first.save_state(&file)).unwrap(), MANY as u64);
+    assert_eq!(block_on(engine(&["by_agent"]).load_state(&file)).unwrap().rows, MANY as u64);
+}
+
+#[test]
+fn an_attached_engine_saves_and_loads_too() {
+    let (_folder, file) = place();
+    let attached = || {
+        let counter = Stateful::new(Counter::new("by_agent", StateScope::Agent));
+        Engine::builder().tool(counter).attach().unwrap()
+    };
+    System::new().block_on(async {
+        let first = attached();
+        for agent in 0..MANY {
+            let options = ExecuteOptions::new().agent(agent.to_string());
+            assert!(first.execute(vec![call("by_agent", json!({}))], options).await.unwrap().all_ok());
+        }
+        assert_eq!(first.save_state(&file).await.unwrap(), MANY as u64);
+        assert_eq!(first.update_state(&file).await.unwrap(), MANY as u64);
+        assert_eq!(attached().load_state(&file).await.unwrap().rows, MANY as u64);
+    });
 }
 
 #[test]
