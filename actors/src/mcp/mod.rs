@@ -14,6 +14,7 @@ mod actor;
 mod answer;
 mod answer_id;
 mod config;
+mod exact;
 mod handler;
 mod http;
 mod link;

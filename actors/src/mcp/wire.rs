@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::answer_id::AnswerId;
+use super::{answer_id::AnswerId, exact};
 
 type Incoming = RxJsonRpcMessage<RoleClient>;
 
@@ -140,7 +140,7 @@ where
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let write = self.write.clone();
         async move {
-            let mut bytes = serde_json::to_vec(&message)?;
+            let mut bytes = exact::frame(&message)?;
             bytes.push(b'\n');
             let mut write = write.lock().await;
             let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
@@ -180,7 +180,7 @@ fn answers_probe(message: &Incoming) -> bool {
 }
 
 fn parse(line: &[u8]) -> Option<Incoming> {
-    let misshapen = match serde_json::from_slice(line) {
+    let misshapen = match exact::read(line) {
         Ok(message) => return Some(message),
         Err(error) => error,
     };
