@@ -83,13 +83,16 @@ impl Entry {
             (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
                 Ok(McpLink::Http { url: filled(url)?, headers: all(self.headers)? })
             }
+            (Some("sse"), _, Some(url)) => {
+                Ok(McpLink::Sse { url: filled(url)?, headers: all(self.headers)? })
+            }
             (None, None, None) => Err("it needs a \"command\" or a \"url\"".to_owned()),
             (Some("stdio"), None, _) => Err("\"type\": \"stdio\" needs a \"command\"".to_owned()),
-            (Some("http" | "streamable-http" | "streamableHttp"), _, None) => {
-                Err("\"type\": \"http\" needs a \"url\"".to_owned())
+            (Some(kind @ ("http" | "streamable-http" | "streamableHttp" | "sse")), _, None) => {
+                Err(format!("\"type\": {kind:?} needs a \"url\""))
             }
             (Some(other), ..) => {
-                Err(format!("\"type\": {other:?} is not known; there is \"stdio\" and \"http\""))
+                Err(format!("\"type\": {other:?} is not known; there is \"stdio\", \"http\" and \"sse\""))
             }
         }
     }
@@ -128,11 +131,12 @@ mod tests {
             r#"{"mcpServers": {
                 "files": {"command": "srv", "args": ["${HOME}/x", "${NONE:-d}"], "env": {"A": "${HOME}"}, "cwd": "/"},
                 "web": {"type": "http", "url": "http://h/mcp", "headers": {"authorization": "Bearer ${HOME}"}},
-                "off": {"command": "srv", "disabled": true, "autoApprove": []}
+                "off": {"command": "srv", "disabled": true, "autoApprove": []},
+                "old": {"type": "sse", "url": "http://h/sse"}
             }, "other": 1}"#,
         )
         .unwrap();
-        assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
+        assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "old", "web"]);
         let McpLink::Stdio { command, args, env, folder } = &servers["files"].link else { panic!() };
         assert_eq!((command.to_str(), folder.as_deref().unwrap().to_str()), (Some("srv"), Some("/")));
         assert_eq!((args[0].as_str(), args[1].as_str(), env["A"].as_str()), ("/home/me/x", "d", "/home/me"));
@@ -146,7 +150,8 @@ mod tests {
         assert_eq!(one("{}"), "server \"s\": it needs a \"command\" or a \"url\"");
         assert!(one(r#"{"command": "${NOPE}"}"#).contains("variable \"NOPE\" is not set"));
         assert!(one(r#"{"command": "${NOPE"}"#).contains("never closed"));
-        assert!(one(r#"{"type": "sse", "url": "http://h"}"#).contains("\"sse\" is not known"));
+        assert!(one(r#"{"type": "ssh", "url": "http://h"}"#).contains("\"ssh\" is not known"));
+        assert_eq!(one(r#"{"type": "sse"}"#), "server \"s\": \"type\": \"sse\" needs a \"url\"");
         assert!(read("{").unwrap_err().contains("line 1 column 1"));
     }
 }

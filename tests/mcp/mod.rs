@@ -2,9 +2,12 @@
 
 mod calls;
 mod cli;
+mod http_faults;
+mod listening;
 mod lists;
 mod real_servers;
 mod sessions;
+mod sse;
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 

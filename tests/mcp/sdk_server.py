@@ -1,4 +1,7 @@
-"""An MCP server on the Python SDK, of either generation: `sdk_server.py` for stdio, `sdk_server.py PORT` for HTTP."""
+"""An MCP server on the Python SDK, of either generation.
+
+    sdk_server.py [PORT [streamable-http | sse]]
+"""
 
 import os
 import sys
@@ -14,6 +17,7 @@ except ImportError:
     FIRST = True
 
 PORT = int(sys.argv[1]) if len(sys.argv) > 1 else None
+TRANSPORT = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
 server = Server("sdk", **({"port": PORT} if FIRST and PORT else {}))
 
 
@@ -31,6 +35,11 @@ def pid() -> int:
 @server.tool()
 def picture() -> Image:
     return Image(data=b"\x89PNG", format="png")
+
+
+@server.tool()
+def square(n: int) -> int:
+    return n * n
 
 
 @server.tool(structured_output=False)
@@ -72,6 +81,6 @@ def ask(topic: str) -> str:
 
 
 if PORT:
-    server.run(transport="streamable-http", **({} if FIRST else {"port": PORT}))
+    server.run(transport=TRANSPORT, **({} if FIRST else {"port": PORT}))
 else:
     server.run()

@@ -24,6 +24,13 @@ pub enum McpLink {
         /// Headers of every request.
         headers: BTreeMap<String, String>,
     },
+    /// HTTP with server-sent events, as the protocol had it before streamable HTTP.
+    Sse {
+        /// Where it sends its events.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
 }
 
 /// How connections to a server are used.
@@ -125,6 +132,11 @@ impl McpServerConfig {
         Self::new(McpLink::Http { url: url.into(), headers: BTreeMap::new() })
     }
 
+    /// A server that is reached by HTTP with server-sent events.
+    pub fn sse(url: impl Into<String>) -> Self {
+        Self::new(McpLink::Sse { url: url.into(), headers: BTreeMap::new() })
+    }
+
     /// Starts with a link and all defaults.
     pub fn new(link: McpLink) -> Self {
         Self {
@@ -145,6 +157,15 @@ impl McpServerConfig {
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpLink::Stdio { env, .. } = &mut self.link {
             env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Sets one header of every request. Without effect on a server that is a program.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let McpLink::Http { headers, .. } | McpLink::Sse { headers, .. } = &mut self.link {
+            headers.insert(name.into(), value.into());
         }
         self
     }
@@ -204,6 +225,9 @@ impl fmt::Debug for McpLink {
                 .finish_non_exhaustive(),
             Self::Http { headers, .. } => {
                 f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
+            }
+            Self::Sse { headers, .. } => {
+                f.debug_struct("Sse").field("headers", &headers.keys()).finish_non_exhaustive()
             }
         }
     }

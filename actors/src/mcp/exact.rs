@@ -128,6 +128,12 @@ pub(super) fn read(text: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClien
     Ok(message)
 }
 
+/// Writes a message from the wire anew, if it has numbers that the library would not keep.
+pub(super) fn rewritten(text: &str) -> Option<String> {
+    let message = has_long_number(text.as_bytes()).then(|| read(text.as_bytes()))?;
+    serde_json::to_string(&message.ok()?).ok()
+}
+
 /// Takes out what [`read`] put beside a result.
 pub(super) fn taken(result: &mut CallToolResult) -> Option<Box<RawValue>> {
     let beside = &mut result.meta.as_mut()?.0;
