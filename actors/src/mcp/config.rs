@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
+use super::{health::HealthCheck, isolation::Isolation};
+
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
@@ -34,7 +38,8 @@ pub enum McpLink {
 }
 
 /// How connections to a server are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LinkMode {
     /// One connection carries all calls. Opened when it is first needed and kept.
     #[default]
@@ -44,7 +49,8 @@ pub enum LinkMode {
 }
 
 /// Which revision of the protocol is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProtocolEra {
     /// 2026-07-28 where the server knows it, else what it does know.
     #[default]
@@ -80,6 +86,13 @@ pub struct McpServerConfig {
     pub private_links: usize,
     /// How connecting is tried again.
     pub backoff: Backoff,
+    /// How long calls under way may go on when the server is removed, replaced or disconnected; then they are `lost`.
+    /// Default 10 s: most calls are done by then, and whoever changes servers does not wait for long.
+    pub drain: Duration,
+    /// Gives each caller a connection of its own. Default `None`: all share one.
+    pub isolation: Option<Isolation>,
+    /// Asks the server now and then whether it is still there. Default `None`: never.
+    pub health: Option<HealthCheck>,
 }
 
 /// How connecting is tried again after a failure.
@@ -149,6 +162,9 @@ impl McpServerConfig {
             trust_hints: false,
             private_links: 4,
             backoff: Backoff::default(),
+            drain: Duration::from_secs(10),
+            isolation: None,
+            health: None,
         }
     }
 
@@ -209,6 +225,27 @@ impl McpServerConfig {
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
+        self
+    }
+
+    /// Sets how long calls under way may go on when the server is removed, replaced or disconnected.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
+    /// Gives each caller a connection of its own.
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = Some(isolation);
+        self
+    }
+
+    /// Asks the server now and then whether it is still there.
+    #[must_use]
+    pub fn health(mut self, check: HealthCheck) -> Self {
+        self.health = Some(check);
         self
     }
 }

@@ -56,13 +56,13 @@ impl McpTool {
         let mirrored = matches!(self.session.config.link, McpLink::Http { .. });
         let call = exact::call(self.name.clone(), invocation.arguments, mirrored)
             .map_err(|error| Failure::bad_arguments(format!("tool {public_name:?}: {error}")))?;
-        let link = self.session.lease().await.map_err(|reason| {
+        let link = self.session.lease_for(invocation.context.agent()).await.map_err(|reason| {
             Failure::not_started(format!("tool {public_name:?}: its server is not connected: {reason}"))
         })?;
         let request = ClientRequest::CallToolRequest(call);
         let answer = link.request(request, Some(invocation.context)).await;
         if let Err(RequestError::NotSent(reason)) = &answer {
-            self.session.report_broken(&link, reason);
+            link.report_broken(reason);
         }
         tool_return(public_name, answer)
     }
