@@ -1,11 +1,16 @@
 //! MCP servers.
 
+mod callers;
 mod calls;
 mod cli;
+mod configured;
+mod drain;
+mod health;
 mod http_faults;
 mod listening;
 mod lists;
 mod real_servers;
+mod reload;
 mod sessions;
 mod sse;
 

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 KIND = sys.argv[1] if len(sys.argv) > 1 else "plain"
 TOOLS = {
@@ -22,9 +23,13 @@ TOOLS = {
     "grow": {},
     "content": {},
     "refuse": {},
+    "gate": {},
+    "deafen": {},
+    "variable": {},
     **{name: {} for name in sys.argv[2:]},
 }
 OUT = threading.Lock()
+DEAF = threading.Event()
 
 
 def send(message):
@@ -54,11 +59,25 @@ def text(value):
     return {"content": [{"type": "text", "text": str(value)}]}
 
 
+def gated(request, path):
+    "Answers when there is a file."
+    while not os.path.exists(path):
+        time.sleep(0.005)
+    send({"id": request["id"], "result": text("open")})
+
+
 def called(request, name, given):
     if name == "crash":
         os._exit(3)
     if name == "wait":
         return None
+    if name == "gate":
+        threading.Thread(target=gated, args=(request, given["file"]), daemon=True).start()
+        return None
+    if name == "deafen":
+        DEAF.set()
+    if name == "variable":
+        return text(os.environ.get(given["name"], ""))
     if name == "big":
         return text("x" * given["bytes"])
     if name == "noise":
@@ -98,7 +117,7 @@ def main():
         sys.exit("a reason to die")
     for line in sys.stdin:
         request = json.loads(line)
-        if KIND == "silent":
+        if KIND == "silent" or DEAF.is_set():
             continue
         if request.get("method") == "notifications/cancelled":
             with open(os.environ["NOTES"], "a") as notes:
