@@ -1,6 +1,7 @@
 //! MCP servers in `toolyard.toml`.
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead, BufReader, Write},
     path::Path,
     process::{Command, Stdio},
@@ -8,7 +9,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolyard::{Engine, config::Config};
+use toolyard::{
+    Engine,
+    config::Config,
+    mcp::{McpServerConfig, check_servers},
+};
 
 use super::{SERVER, eventually, output, server};
 
@@ -115,4 +120,21 @@ async fn an_engine_begins_with_its_servers_and_writes_down_those_that_are_as_the
     assert_eq!(engine.to_config().config.mcp.servers.keys().collect::<Vec<_>>(), ["s"]);
     eventually("nothing else changes", || engine.mcp().servers() == ["mine", "s"]).await;
     engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_check_tells_of_each_server_what_it_offers_or_what_is_wrong() {
+    let servers = [
+        ("good", server([]).connect_timeout(Duration::from_mins(2))),
+        ("missing", McpServerConfig::stdio("no-such-program", Vec::<String>::new())),
+        ("away", McpServerConfig::http("http://127.0.0.1:1/mcp")),
+    ];
+    let servers = servers.map(|(name, config)| (name.to_owned(), config)).into();
+    let checks: BTreeMap<_, _> =
+        check_servers(servers).await.unwrap().into_iter().map(|check| (check.server, check.found)).collect();
+    assert_eq!(checks["good"], Ok("protocol 2025-06-18, 14 tools".to_owned()));
+    let wrong = |name: &str| checks[name].clone().unwrap_err();
+    assert!(wrong("missing").contains("no program \"no-such-program\" was found"), "{checks:?}");
+    assert!(wrong("missing").ends_with("see whether \"no-such-program\" starts by hand"), "{checks:?}");
+    assert!(wrong("away").starts_with("no connection to its address can be made; "), "{checks:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::{
     net::{TcpListener, TcpStream},
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -22,8 +23,13 @@ pub(super) struct Listening(Child);
 impl Listening {
     /// Starts it on a generation of the SDK, and waits until it listens.
     pub(super) async fn start(sdk: &str, port: u16, transport: &str) -> Self {
+        Self::start_with(sdk, port, transport, &[]).await
+    }
+
+    /// As [`start`](Self::start), with these variables in its environment.
+    pub(super) async fn start_with(sdk: &str, port: u16, transport: &str, env: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(venv::python(sdk));
-        command.arg(SDK_SERVER).arg(port.to_string()).arg(transport);
+        command.arg(SDK_SERVER).arg(port.to_string()).arg(transport).envs(env.iter().copied());
         let server = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         eventually("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
         server

@@ -2,13 +2,16 @@
 
 mod callers;
 mod calls;
+mod chaos;
 mod cli;
 mod configured;
 mod drain;
+mod engine_killed;
 mod health;
 mod http_faults;
 mod listening;
 mod lists;
+mod proxy;
 mod real_servers;
 mod reload;
 mod sessions;

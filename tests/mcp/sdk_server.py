@@ -33,6 +33,15 @@ def pid() -> int:
 
 
 @server.tool()
+def note(text: str) -> str:
+    "Writes the text down, and gives it back."
+    file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, f"{text}\n".encode())
+    os.close(file)
+    return text
+
+
+@server.tool()
 def picture() -> Image:
     return Image(data=b"\x89PNG", format="png")
 

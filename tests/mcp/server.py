@@ -1,6 +1,6 @@
 """A small MCP server without an SDK, for what a well-behaved server never does.
 
-    server.py [dies | silent | paged | circle] [NAME-OF-AN-EXTRA-TOOL]
+    server.py [dies | silent | paged | circle | odd] [NAME-OF-AN-EXTRA-TOOL]
 
 It notes the ids of cancelled requests in the file that NOTES names.
 """
@@ -26,6 +26,7 @@ TOOLS = {
     "gate": {},
     "deafen": {},
     "variable": {},
+    "note": {},
     **{name: {} for name in sys.argv[2:]},
 }
 OUT = threading.Lock()
@@ -44,6 +45,9 @@ def tool(name):
 
 def listed(cursor):
     names = list(TOOLS)
+    if KIND == "odd":
+        odd = {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": {"type": "no-such-type"}}}}
+        return {"tools": [odd, tool("echo"), tool("echo")]}
     if KIND not in ("paged", "circle"):
         return {"tools": [tool(name) for name in names]}
     at = int(cursor or 0)
@@ -76,6 +80,10 @@ def called(request, name, given):
         return None
     if name == "deafen":
         DEAF.set()
+    if name == "note":
+        file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(file, f"{given['text']}\n".encode())
+        os.close(file)
     if name == "variable":
         return text(os.environ.get(given["name"], ""))
     if name == "big":

@@ -66,6 +66,19 @@ async fn a_bad_server_keeps_nothing_else_out_and_its_status_says_why() {
 }
 
 #[tokio::test]
+async fn the_tools_of_a_good_server_are_usable_while_others_have_not_answered() {
+    let engine = engine_with([]).await;
+    let patient = |config: McpServerConfig| config.connect_timeout(Duration::from_mins(10));
+    engine.mcp().add("silent", patient(server(["silent"]))).await.unwrap();
+    engine.mcp().add("good", patient(server([]))).await.unwrap();
+    let has_tools = || !tools(&engine).is_empty();
+    engine.mcp().settled(Duration::from_mins(2), has_tools).await;
+    assert_eq!(output(&engine, "good_echo", json!({"text": "hi"})).await, "hi");
+    assert_eq!(status(&engine)["silent"].state, McpState::Connecting);
+    within("the engine stops", engine.shutdown(Duration::ZERO)).await;
+}
+
+#[tokio::test]
 async fn callers_share_one_try_and_its_outcome() {
     let engine = engine_with([("s", server([]))]).await;
     engine.mcp().disconnect(None).await.unwrap();

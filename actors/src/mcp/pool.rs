@@ -7,7 +7,7 @@ use std::{
 };
 
 use actix::Addr;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future::select_all, stream};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 use toolyard_contract::{Tool, ToolSpec};
@@ -173,12 +173,18 @@ impl McpPool {
     /// longer than `patience`; ends sooner when `enough` says so, which is asked after each change.
     pub async fn settled(&self, patience: Duration, enough: impl Fn() -> bool) {
         let sessions = self.some(None).unwrap_or_default();
-        let views = stream::iter(sessions.iter().map(|session| session.view()));
-        let each = views.for_each_concurrent(None, async |mut view| {
-            // An error says that the session is gone.
-            let _ = view.wait_for(|view| view.settled || enough()).await;
-        });
-        let _ = timeout(patience, each).await;
+        let mut views: Vec<_> = sessions.iter().map(|session| session.view()).collect();
+        let watching = async {
+            loop {
+                // One that cannot change any more is a session that is gone.
+                views.retain(|view| !view.borrow().settled && view.has_changed().is_ok());
+                if views.is_empty() || enough() {
+                    return;
+                }
+                let _ = select_all(views.iter_mut().map(|view| Box::pin(view.changed()))).await;
+            }
+        };
+        let _ = timeout(patience, watching).await;
     }
 
     /// Closes all connections and takes all tools out.
