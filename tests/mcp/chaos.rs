@@ -1,7 +1,7 @@
 //! Servers that are killed, replaced, removed and cut off at random while calls go to them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::Path,
     process::Command,
     sync::{
@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::sleep;
 use toolyard::{
@@ -148,6 +149,8 @@ struct Book {
     outcomes: Vec<AtomicU8>,
     next: AtomicUsize,
     calm_failures: AtomicUsize,
+    /// The servers that have answered a call.
+    answered: Mutex<BTreeSet<String>>,
     over: AtomicBool,
 }
 
@@ -162,6 +165,7 @@ impl Book {
             outcomes,
             next: AtomicUsize::new(0),
             calm_failures: AtomicUsize::new(0),
+            answered: Mutex::default(),
             over: AtomicBool::new(false),
         }
     }
@@ -171,6 +175,7 @@ impl Book {
             Outcome::Ok => {
                 let answer = result.output.as_ref().unwrap().to_text();
                 assert_eq!(answer, number.to_string(), "the answer to another call: {result:?}");
+                self.answered.lock().insert(server.to_owned());
                 OK
             }
             Outcome::NotStarted | Outcome::UnknownTool => NOT_RUN,
@@ -248,6 +253,7 @@ async fn every_call_has_one_truthful_outcome_while_servers_come_and_go() {
     println!("{ok} ok, {lost} lost, {not_run} not run; {:?}; {warm} KiB, then {after} KiB", world.done);
     assert_eq!(ok + lost + not_run, book.next.load(Ordering::SeqCst), "every call has an outcome");
     assert!(ok > 1000 && lost > 0 && not_run > 0 && world.done.len() == 6, "everything has happened");
+    assert_eq!(book.answered.lock().len(), CALM.len() + PROGRAMS.len() + WAYS.len());
     assert_eq!(
         book.calm_failures.load(Ordering::SeqCst),
         0,

@@ -1,119 +1,19 @@
 //! Servers over HTTP that break in the middle.
 
-use std::{
-    collections::BTreeMap,
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
+use std::time::Duration;
+
+use serde_json::json;
+use toolyard::{
+    Arguments, ExecuteOptions, Outcome, ToolCall,
+    mcp::{McpServerConfig, McpState},
 };
 
-use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
-use toolyard::{Arguments, ExecuteOptions, Outcome, ToolCall, mcp::McpServerConfig};
-
-use super::{engine_with, output, run};
-
-/// A server that answers with JSON, but to calls of its tools as their names say. It counts those calls.
-struct Faulty {
-    url: String,
-    calls: Arc<AtomicUsize>,
-}
-
-impl Faulty {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let calls = Arc::new(AtomicUsize::new(0));
-        let count = calls.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let count = count.clone();
-                thread::spawn(move || while answer(stream.as_ref().unwrap(), &count).is_some() {});
-            }
-        });
-        Self { url, calls }
-    }
-}
-
-/// Answers one request; `None` when the connection is to be closed.
-fn answer(mut stream: &TcpStream, calls: &AtomicUsize) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    let (mut first, mut length) = (String::new(), 0);
-    reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().ok()?;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let reply = |result: Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string();
-    let (status, text) = match request["method"].as_str() {
-        _ if !first.starts_with("POST") => (405, String::new()),
-        Some("server/discover") => (400, String::new()),
-        Some("initialize") => (
-            200,
-            reply(json!({
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "faulty", "version": "1"},
-            })),
-        ),
-        Some("tools/list") => {
-            let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-            let tools = ["500", "503", "400", "429", "closed", "half", "echo"].map(tool);
-            (200, reply(json!({"tools": tools})))
-        }
-        Some("tools/call") => {
-            calls.fetch_add(1, Ordering::SeqCst);
-            match request["params"]["name"].as_str().unwrap() {
-                "closed" => return None,
-                "half" => {
-                    write!(
-                        stream,
-                        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{{"
-                    )
-                    .ok()?;
-                    return None;
-                }
-                "echo" => (200, echoed(&body)),
-                status => (status.parse().unwrap(), String::new()),
-            }
-        }
-        _ => (202, String::new()),
-    };
-    let length = text.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status} S\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{text}"
-    )
-    .ok()
-}
-
-/// A result that has the arguments of the call as they were written.
-fn echoed(call: &[u8]) -> String {
-    #[derive(Deserialize)]
-    struct Call<'a> {
-        id: Value,
-        #[serde(borrow)]
-        params: BTreeMap<String, &'a RawValue>,
-    }
-    let Call { id, params } = serde_json::from_slice(call).unwrap();
-    let arguments = params["arguments"];
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"structuredContent":{arguments}}}}}"#)
-}
+use super::{
+    engine_with,
+    faulty::Faulty,
+    listening::{Listening, free_port},
+    output, run, status,
+};
 
 #[tokio::test]
 async fn what_may_have_run_is_lost_and_never_sent_again() {
@@ -127,10 +27,10 @@ async fn what_may_have_run_is_lost_and_never_sent_again() {
         ("s_400", Outcome::Failed),
         ("s_429", Outcome::Failed),
     ] {
-        let before = faulty.calls.load(Ordering::SeqCst);
+        let before = faulty.calls();
         let result = run(&engine, tool, json!({})).await;
         assert_eq!(result.outcome, outcome, "{result:?}");
-        assert_eq!(faulty.calls.load(Ordering::SeqCst) - before, 1, "{tool}");
+        assert_eq!(faulty.calls() - before, 1, "{tool}");
         assert_eq!(output(&engine, "s_echo", json!({"a": 1})).await, json!({"a": 1}));
     }
     engine.shutdown(Duration::ZERO).await;
@@ -144,5 +44,73 @@ async fn integers_of_any_size_go_over_http_exact() {
     let call = ToolCall::new("s_echo", Arguments::Json(arguments.clone()));
     let result = engine.execute(vec![call], ExecuteOptions::new()).await.unwrap().results.remove(0);
     assert_eq!(result.output.expect("an output").to_text(), arguments);
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_has_forgotten_is_begun_anew_once_for_all() {
+    let faulty = Faulty::with_sessions();
+    let engine = engine_with([("s", McpServerConfig::http(&faulty.url))]).await;
+    assert_eq!(output(&engine, "s_echo", json!({"a": 1})).await, json!({"a": 1}));
+    faulty.forget();
+    let calls = (0..20).map(|n| ToolCall::new("s_echo", json!({"n": n}).into()));
+    let lists = calls.map(|call| engine.submit(vec![call], ExecuteOptions::new()));
+    let running: Vec<_> = lists.map(|list| tokio::spawn(async move { list.await.unwrap() })).collect();
+    for (n, list) in running.into_iter().enumerate() {
+        let result = list.await.unwrap().results.remove(0);
+        assert_eq!(
+            result.output.map(|output| output.to_value()),
+            Some(json!({"n": n})),
+            "{:?}",
+            result.error
+        );
+    }
+    assert_eq!((faulty.starts(), faulty.calls()), (2, 21));
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_answer_over_http_that_is_too_large_fails_its_call_alone() {
+    let faulty = Faulty::start();
+    let ports = [free_port(), free_port()];
+    let _servers = [
+        Listening::start("mcp2", ports[0], "streamable-http").await,
+        Listening::start("mcp1", ports[1], "sse").await,
+    ];
+    let url = |way: usize, path: &str| format!("http://127.0.0.1:{}/{path}", ports[way]);
+    let small = |config: McpServerConfig| config.largest_message_bytes(100_000);
+    let engine = engine_with([
+        ("json", small(McpServerConfig::http(&faulty.url))),
+        ("stream", small(McpServerConfig::http(url(0, "mcp")))),
+        ("sse", small(McpServerConfig::sse(url(1, "sse")))),
+    ])
+    .await;
+    for (server, works) in [("json", "echo"), ("stream", "pid"), ("sse", "pid")] {
+        let result = run(&engine, &format!("{server}_big"), json!({})).await;
+        assert_eq!(result.outcome, Outcome::Failed, "{result:?}");
+        let error = format!("tool \"{server}_big\": its answer is larger than 100000 bytes");
+        assert_eq!(result.error, Some(error));
+        output(&engine, &format!("{server}_{works}"), json!({})).await;
+        assert_eq!(status(&engine)[server].generation, 1);
+    }
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn what_is_shown_to_a_server_goes_to_no_other() {
+    let other = Faulty::start();
+    let here = Faulty::elsewhere(&other.url);
+    let secret = |config: McpServerConfig| config.header("x-key", "hush");
+    let engine = engine_with([
+        ("http", secret(McpServerConfig::http(&here.url))),
+        ("sse", secret(McpServerConfig::sse(&here.url))),
+    ])
+    .await;
+    assert!(here.requests() >= 2);
+    assert_eq!(other.requests(), 0);
+    let seen = status(&engine);
+    assert!(seen.values().all(|server| server.state != McpState::Ready), "{seen:?}");
+    let error = "it sent the request on to another server (HTTP 307)";
+    assert_eq!(seen["sse"].last_error.as_deref(), Some(error));
     engine.shutdown(Duration::ZERO).await;
 }

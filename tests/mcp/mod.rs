@@ -7,6 +7,7 @@ mod cli;
 mod configured;
 mod drain;
 mod engine_killed;
+mod faulty;
 mod health;
 mod http_faults;
 mod listening;

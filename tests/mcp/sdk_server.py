@@ -42,6 +42,11 @@ def note(text: str) -> str:
 
 
 @server.tool()
+def big() -> str:
+    return "x" * 500_000
+
+
+@server.tool()
 def picture() -> Image:
     return Image(data=b"\x89PNG", format="png")
 
