@@ -54,6 +54,7 @@ fn found(status: &McpServerStatus, link: &McpLink) -> Result<String, String> {
         return Err(format!("{reason}; {advice}"));
     };
     let era = status.era.as_deref().unwrap_or("an unknown revision");
-    let problems: String = status.problems.iter().map(|problem| format!("; {problem}")).collect();
-    Ok(format!("protocol {era}, {tools} tools{problems}"))
+    let mut says = vec![format!("protocol {era}, {tools} tools")];
+    says.extend(status.problems.iter().cloned());
+    Ok(says.join("; "))
 }

@@ -98,7 +98,6 @@ fn a_hang_up_signal_reads_the_servers_again_while_documents_are_answered() {
     assert!(error.contains("MCP servers stay as they were: "), "{error}");
     assert!(error.contains("mcp.servers.s: it needs a \"command\" or a \"url\""), "{error}");
     assert_eq!(ask(pid)["output"], before);
-    drop(ask);
     drop(input);
     child.wait().unwrap();
 }
