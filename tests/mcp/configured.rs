@@ -131,7 +131,7 @@ async fn a_check_tells_of_each_server_what_it_offers_or_what_is_wrong() {
     let servers = servers.map(|(name, config)| (name.to_owned(), config)).into();
     let checks: BTreeMap<_, _> =
         check_servers(servers).await.unwrap().into_iter().map(|check| (check.server, check.found)).collect();
-    assert_eq!(checks["good"], Ok("protocol 2025-06-18, 14 tools".to_owned()));
+    assert_eq!(checks["good"], Ok("protocol 2025-06-18, 15 tools".to_owned()));
     let wrong = |name: &str| checks[name].clone().unwrap_err();
     assert!(wrong("missing").contains("no program \"no-such-program\" was found"), "{checks:?}");
     assert!(wrong("missing").ends_with("see whether \"no-such-program\" starts by hand"), "{checks:?}");

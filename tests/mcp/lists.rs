@@ -10,8 +10,8 @@ use super::{engine_with, eventually, output, server, status, tools};
 #[tokio::test]
 async fn all_pages_are_read_and_a_circle_is_refused() {
     let engine = engine_with([("paged", server(["paged"])), ("circle", server(["circle"]))]).await;
-    assert_eq!(tools(&engine).len(), 14);
-    assert_eq!(engine.mcp().tools(Some("paged")).unwrap().len(), 14);
+    assert_eq!(tools(&engine).len(), 15);
+    assert_eq!(engine.mcp().tools(Some("paged")).unwrap().len(), 15);
     assert!(engine.mcp().tools(Some("circle")).unwrap().is_empty());
     assert!(engine.mcp().tools(Some("other")).is_err());
     let circle = &status(&engine)["circle"];

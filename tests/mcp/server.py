@@ -27,6 +27,7 @@ TOOLS = {
     "deafen": {},
     "variable": {},
     "note": {},
+    "stumble": {"idempotentHint": True},
     **{name: {} for name in sys.argv[2:]},
 }
 OUT = threading.Lock()
@@ -84,6 +85,12 @@ def called(request, name, given):
         file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(file, f"{given['text']}\n".encode())
         os.close(file)
+    if name == "stumble":
+        is_first = not os.path.exists(given["file"])
+        with open(given["file"], "a") as file:
+            file.write("here\n")
+        if is_first:
+            os._exit(3)
     if name == "variable":
         return text(os.environ.get(given["name"], ""))
     if name == "big":

@@ -29,6 +29,7 @@ mod pool;
 mod progress;
 mod reload;
 mod requests;
+mod scope;
 mod send_error;
 mod session;
 mod sse;
