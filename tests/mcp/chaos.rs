@@ -135,6 +135,8 @@ impl World {
                 self.engine.mcp().add(name, self.configs[name].clone()).await.unwrap();
             }
         }
+        // One that was disconnected comes back when it is called; its tools may not be known by then.
+        let _ = self.engine.mcp().connect(None).await;
         eventually("all servers are back", || {
             let seen = status(&self.engine);
             seen.len() == self.configs.len()
