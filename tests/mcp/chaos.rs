@@ -263,12 +263,12 @@ async fn every_call_has_one_truthful_outcome_while_servers_come_and_go() {
     );
     assert!(after <= warm + warm / 10, "memory has grown from {warm} KiB to {after} KiB");
 
-    let mut noted = HashMap::<usize, usize>::new();
+    let mut runs = HashMap::<usize, usize>::new();
     for line in std::fs::read_to_string(&notes).unwrap().lines() {
-        *noted.entry(line.parse().unwrap()).or_default() += 1;
+        *runs.entry(line.parse().unwrap()).or_default() += 1;
     }
     for number in 0..book.next.load(Ordering::SeqCst) {
-        let times = noted.get(&number).copied().unwrap_or_default();
+        let times = runs.get(&number).copied().unwrap_or_default();
         let truthful = match book.outcomes[number].load(Ordering::SeqCst) {
             OK => times == 1,
             LOST => times <= 1,
