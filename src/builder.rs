@@ -28,6 +28,8 @@ pub struct EngineBuilder {
     provider_options: ProviderOptions,
     #[cfg(feature = "python")]
     pub(crate) python: PythonSetup,
+    #[cfg(feature = "mcp")]
+    mcp_servers: crate::mcp::setup::McpServers,
 }
 
 impl EngineBuilder {
@@ -71,10 +73,13 @@ impl EngineBuilder {
     /// What is set after it wins over it.
     ///
     /// # Errors
-    /// When it names a tool that is not built in, or the folder of the file tools cannot be opened.
+    /// When it names a tool that is not built in, the folder of the file tools cannot be opened, or an MCP server is not
+    /// described in a way that can be used.
     pub fn config(mut self, config: &Config) -> Result<Self, ConfigError> {
         #[cfg(feature = "python")]
         self.python.take(&config.python);
+        #[cfg(feature = "mcp")]
+        self.mcp_servers.take(&config.mcp)?;
         config.apply(&mut self.config);
         let (tools, registry) = config.builtins()?;
         for (alias, name) in registry.aliases() {
@@ -236,7 +241,7 @@ impl EngineBuilder {
         (self.config, self.changes, Providers::new(self.providers, self.provider_options))
     }
 
-    /// Starts the engine on a thread of its own, and imports its Python files.
+    /// Starts the engine on a thread of its own, imports its Python files, and begins to connect to its MCP servers.
     ///
     /// # Errors
     /// When two tools share a name, a schema cannot be used, or there is no thread.
@@ -252,12 +257,20 @@ impl EngineBuilder {
         let prepare = self.python.importer();
         #[cfg(not(feature = "python"))]
         let prepare = async |_: &toolyard_actors::Yard| ();
-        let settings = Settings { config: self.config.clone(), builtins: self.builtins };
+        let settings = Settings {
+            config: self.config.clone(),
+            builtins: self.builtins,
+            #[cfg(feature = "mcp")]
+            mcp: self.mcp_servers,
+        };
         let providers = Arc::new(Providers::new(self.providers, self.provider_options));
         let closing = providers.clone();
         let (thread, yard, prepared) =
             SystemThread::start(runtime, self.config, self.changes, prepare, closing)?;
-        Ok(Engine::new(thread, yard, settings, providers, prepared))
+        let engine = Engine::new(thread, yard, settings, providers, prepared);
+        #[cfg(feature = "mcp")]
+        engine.settings().mcp.start(&engine);
+        Ok(engine)
     }
 }
 

@@ -118,6 +118,11 @@ impl Engine {
         &self.0.prepared
     }
 
+    #[cfg(feature = "mcp")]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
     /// The MCP servers of the engine.
     #[cfg(feature = "mcp")]
     pub fn mcp(&self) -> &crate::mcp::McpPool {
@@ -194,10 +199,12 @@ impl Engine {
 
     /// Writes the engine's settings down, for [`EngineBuilder::config`].
     pub fn to_config(&self) -> WrittenConfig {
-        #[cfg_attr(not(feature = "python"), allow(unused_mut))]
+        #[cfg_attr(not(any(feature = "python", feature = "mcp")), allow(unused_mut))]
         let mut written = self.0.settings.write(&self.0.yard);
         #[cfg(feature = "python")]
         self.python().write_to(&mut written);
+        #[cfg(feature = "mcp")]
+        self.settings().mcp.write_to(self, &mut written);
         written
     }
 

@@ -12,6 +12,8 @@ mod layering;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod permission;
+#[cfg(any(feature = "mcp", feature = "python"))]
+mod processes;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "sim")]

@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 setup=(packages tools venvs npm)
-checks=(format lint features licences test doctest docs examples readme package)
+checks=(format lint features licences test chaos doctest docs examples readme package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -95,6 +95,11 @@ step_licences() {
 
 step_test() {
   cargo nextest run "${workspace[@]}" --profile ci
+}
+
+# Takes a minute by itself, so that it is no part of the tests that people run all day.
+step_chaos() {
+  cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::chaos)'
 }
 
 step_doctest() {

@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine).await?;
+    let engine = setup::engine(&options.engine)?;
     let interrupt = Interrupt::listen()?;
     let recording = Recording::start(&engine, &options.record)?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
@@ -35,6 +35,8 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
         state::before(&engine, store).await?;
     }
     let all_ok = if options.input.jsonl {
+        #[cfg(feature = "mcp")]
+        let _reloading = crate::servers::reload_on_hangup(&engine, &options.engine)?;
         run_lines(&engine, options, printer, &interrupt).await?
     } else {
         let bytes = read_all(&options.input.file)?;

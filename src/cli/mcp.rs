@@ -12,12 +12,13 @@ use crate::{
     ALL_OK, NOTHING_RAN, SOME_NOT_OK, UNUSABLE,
     options::{McpOptions, McpVerb, OutputForm},
     output::Printer,
-    servers,
+    servers, setup,
 };
 
 pub(crate) async fn run(options: &McpOptions) -> anyhow::Result<u8> {
     let engine = Engine::builder().build()?;
-    servers::add(&engine, options.mcp_config.as_deref()).await?;
+    let config = setup::read_config(options.config.as_deref())?;
+    servers::add(&engine, servers::configured(&config, options.mcp_config.as_deref())?)?;
     let code = match answer(&engine, &options.verb).await {
         Ok((answer, code)) => {
             Printer { form: OutputForm::Native, lines: false }.json(&answer)?;

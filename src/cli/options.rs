@@ -143,6 +143,9 @@ pub(crate) struct ToolsOptions {
 #[cfg(feature = "mcp")]
 #[derive(Args, Debug)]
 pub(crate) struct McpOptions {
+    /// The configuration, for its MCP servers [default: toolyard.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// A file of MCP servers, the usual `{"mcpServers": {…}}`
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) mcp_config: Option<PathBuf>,

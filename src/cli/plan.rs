@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &PlanOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine).await?;
+    let engine = setup::engine(&options.engine)?;
     let printer = Printer { form: OutputForm::Native, lines: options.input.jsonl };
     let mut all_ok = true;
     if options.input.jsonl {

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     let (mut file, mut list) = SuspendFile::open(&options.file)?;
     list.recover();
-    let engine = setup::engine(&options.engine).await?;
+    let engine = setup::engine(&options.engine)?;
     let interrupt = Interrupt::listen()?;
     let recording = Recording::start(&engine, &options.record)?;
     let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;

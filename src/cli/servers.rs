@@ -1,28 +1,77 @@
 //! The MCP servers that the command line names.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anyhow::Context;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinHandle,
+};
 use toolyard::{
     Engine, ExecuteOptions,
+    config::Config,
     formats::Document,
-    mcp::{read_servers, stand_ins},
+    mcp::{McpServerConfig, read_servers, stand_ins},
     name,
 };
+
+use crate::{options::EngineOptions, setup};
 
 /// How long servers may take to list their tools, beside their own deadlines.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Adds the servers of a file to the engine; they connect in the background.
-pub(crate) async fn add(engine: &Engine, file: Option<&Path>) -> anyhow::Result<()> {
-    let Some(file) = file else { return Ok(()) };
-    let source = || format!("--mcp-config {}", file.display());
-    let text = std::fs::read_to_string(file).with_context(source)?;
-    let servers = read_servers(&text, |name| std::env::var(name).ok()).with_context(source)?;
+/// The servers of the configuration and of a file of servers; under one name, that of the file counts.
+pub(crate) fn configured(
+    config: &Config,
+    file: Option<&Path>,
+) -> anyhow::Result<BTreeMap<String, McpServerConfig>> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut servers = config.mcp.servers(variable)?;
+    if let Some(file) = file {
+        let source = || format!("--mcp-config {}", file.display());
+        let text = std::fs::read_to_string(file).with_context(source)?;
+        servers.extend(read_servers(&text, variable).with_context(source)?);
+    }
+    Ok(servers)
+}
+
+/// Adds servers to an engine that has none; they connect in the background.
+pub(crate) fn add(engine: &Engine, servers: BTreeMap<String, McpServerConfig>) -> anyhow::Result<()> {
     for (name, config) in servers {
-        engine.mcp().add(name, config).await.with_context(source)?;
+        engine.mcp().add_new(name, config)?;
     }
     Ok(())
+}
+
+/// Reads the files of servers again whenever the process gets a hang-up signal, until the returned hand is dropped. A
+/// file that cannot be used changes nothing.
+pub(crate) fn reload_on_hangup(engine: &Engine, options: &EngineOptions) -> anyhow::Result<Reloading> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (engine, files) = (engine.clone(), (options.config.clone(), options.mcp_config.clone()));
+    let task = tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            let config = setup::read_config(files.0.as_deref());
+            let servers = config.and_then(|config| configured(&config, files.1.as_deref()));
+            let outcome = match servers {
+                Ok(servers) => engine.mcp().replace_all(servers).await.map_err(Into::into),
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Ok(changes) => tracing::info!(?changes, "MCP servers reloaded"),
+                Err(error) => eprintln!("toolyard: MCP servers stay as they were: {error:#}"),
+            }
+        }
+    });
+    Ok(Reloading(task))
+}
+
+/// A hand on what reads files again.
+pub(crate) struct Reloading(JoinHandle<()>);
+
+impl Drop for Reloading {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Waits until all servers have listed their tools, or failed.

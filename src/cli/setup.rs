@@ -8,9 +8,18 @@ use toolyard::{Engine, ExecuteOptions, StubTool, ToolSpec, config::Config, forma
 use crate::options::{EngineOptions, ListOptions};
 
 /// Puts the engine together: the configuration, with what the options say over it.
-pub(crate) async fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
+pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
+    #[cfg_attr(not(feature = "mcp"), allow(unused_mut))]
+    let mut config = config(options)?;
+    #[cfg(feature = "mcp")]
+    let servers = {
+        let servers = crate::servers::configured(&config, options.mcp_config.as_deref())?;
+        // Under one name, that of the file counts.
+        config.mcp.servers.clear();
+        servers
+    };
     #[cfg_attr(not(feature = "python"), allow(unused_mut))]
-    let mut builder = Engine::builder().config(&config(options)?)?;
+    let mut builder = Engine::builder().config(&config)?;
     #[cfg(feature = "python")]
     for file in &options.python {
         builder = builder.python_file(file.clone());
@@ -22,17 +31,22 @@ pub(crate) async fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
         eprintln!("toolyard: python: {problem}");
     }
     #[cfg(feature = "mcp")]
-    crate::servers::add(&engine, options.mcp_config.as_deref()).await?;
+    crate::servers::add(&engine, servers)?;
     Ok(engine)
 }
 
-fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+/// Reads the configuration: that of the option, else the usual one, if it is there.
+pub(crate) fn read_config(option: Option<&Path>) -> anyhow::Result<Config> {
     let usual = Path::new("toolyard.toml");
-    let mut config = match &options.config {
-        Some(file) => Config::read(file)?,
-        None if usual.is_file() => Config::read(usual)?,
-        None => Config::default(),
-    };
+    match option {
+        Some(file) => Ok(Config::read(file)?),
+        None if usual.is_file() => Ok(Config::read(usual)?),
+        None => Ok(Config::default()),
+    }
+}
+
+fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+    let mut config = read_config(options.config.as_deref())?;
     config.tools.enable = options.tools.clone().or(config.tools.enable);
     config.tools.root = options.root.clone().or(config.tools.root);
     config.tools.rule.splice(..0, options.activation.rules.iter().cloned());

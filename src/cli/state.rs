@@ -45,7 +45,7 @@ fn dump(DumpOptions { state: store, tool }: &DumpOptions) -> anyhow::Result<u8> 
 
 /// Puts the rows of a file into a store, as far as the tools of the engine take them.
 async fn load(options: &LoadOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine).await?;
+    let engine = setup::engine(&options.engine)?;
     before(&engine, &options.state).await?;
     let file = &options.file;
     let loaded = engine.load_state(file.as_path()).await.with_context(|| file.display().to_string())?;

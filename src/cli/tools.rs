@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
-    let engine = setup::engine(&options.engine).await?;
+    let engine = setup::engine(&options.engine)?;
     #[cfg(feature = "mcp")]
     crate::servers::settled(&engine).await;
     let specs = engine.active_specs();

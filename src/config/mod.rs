@@ -2,6 +2,8 @@
 
 mod engine;
 mod error;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(feature = "python")]
 mod python;
 mod seconds;
@@ -20,6 +22,8 @@ use toolyard_contract::{
 
 use crate::builtin::{BuiltinRegistry, file::FileRoot};
 
+#[cfg(feature = "mcp")]
+pub use self::mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection};
 #[cfg(feature = "python")]
 pub use self::python::PythonSection;
 pub(crate) use self::settings::{Builtins, Settings};
@@ -64,6 +68,10 @@ pub struct Config {
     #[cfg(feature = "python")]
     #[serde(skip_serializing_if = "PythonSection::is_default")]
     pub python: PythonSection,
+    /// The MCP servers.
+    #[cfg(feature = "mcp")]
+    #[serde(skip_serializing_if = "McpSection::is_default")]
+    pub mcp: McpSection,
 }
 
 impl Config {
@@ -78,7 +86,8 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), and when the file cannot be read.
+    /// As [`parse`](Self::parse), when the file cannot be read, and when an MCP server is not described in a way that
+    /// can be used, such as by a variable that is not set.
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(file).map_err(|error| ConfigError::io(&error).in_file(file))?;
         let mut config = Self::parse(&text).map_err(|error| error.in_file(file))?;
@@ -87,6 +96,11 @@ impl Config {
         }
         #[cfg(feature = "python")]
         config.python.start_at(file.parent().unwrap_or(Path::new("")));
+        #[cfg(feature = "mcp")]
+        {
+            config.mcp.start_at(file.parent().unwrap_or(Path::new("")));
+            config.mcp.servers(|name| std::env::var(name).ok()).map_err(|error| error.in_file(file))?;
+        }
         Ok(config)
     }
 
@@ -117,6 +131,8 @@ impl Config {
                 .unwrap_or_default(),
             #[cfg(feature = "python")]
             python: PythonSection::default(),
+            #[cfg(feature = "mcp")]
+            mcp: McpSection::default(),
         }
     }
 

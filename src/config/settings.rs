@@ -12,6 +12,8 @@ use super::Config;
 pub(crate) struct Settings {
     pub(crate) config: YardConfig,
     pub(crate) builtins: Builtins,
+    #[cfg(feature = "mcp")]
+    pub(crate) mcp: crate::mcp::setup::McpServers,
 }
 
 /// The built-in tools that a configuration asked for.

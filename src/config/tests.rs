@@ -108,10 +108,11 @@ fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
             "[[tools.rule]]\nmode = \"activate\"\npatern = \"*\"",
             "line 3, column 1: unknown key \"patern\"; the nearest known one is \"pattern\"",
         ),
-        #[cfg(feature = "python")]
-        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, permissions, python"),
-        #[cfg(not(feature = "python"))]
-        ("[zzz]", "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, permissions"),
+        #[cfg(all(feature = "python", feature = "mcp"))]
+        (
+            "[zzz]",
+            "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, permissions, python, mcp",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(error(text), expected, "{text}");

@@ -3,12 +3,16 @@
 //! [`Engine::mcp`](crate::Engine::mcp) is the pool of an engine: servers come and go while it runs.
 //! [`read_servers`] reads the `{"mcpServers": {…}}` files of desktop clients.
 
+mod check;
+pub(crate) mod description;
 mod servers;
+pub(crate) mod setup;
 mod unreachable;
 
+pub use check::{ServerCheck, check_servers};
 pub use servers::{ServersError, read_servers};
 pub use toolyard_actors::mcp::{
-    Backoff, LinkMode, McpError, McpLink, McpPool, McpServerConfig, McpServerStatus, McpState, ProtocolEra,
-    ServerAnswer,
+    Backoff, Credentials, HealthCheck, HealthProbe, Isolation, LinkMode, McpChanges, McpError, McpLink,
+    McpPool, McpServerConfig, McpServerStatus, McpState, ProtocolEra, ServerAnswer,
 };
 pub use unreachable::stand_ins;

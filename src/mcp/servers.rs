@@ -1,10 +1,10 @@
 //! The `{"mcpServers": {…}}` files of desktop clients.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{McpLink, McpServerConfig};
+use super::{McpLink, McpServerConfig, description::LinkDescription};
 
 /// Why a file of servers cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -69,48 +69,13 @@ pub fn read_servers(
 
 impl Entry {
     fn link(self, variable: &impl Fn(&str) -> Option<String>) -> Result<McpLink, String> {
-        let filled = |text: String| fill_in(&text, variable);
-        let all = |texts: BTreeMap<String, String>| -> Result<BTreeMap<_, _>, String> {
-            texts.into_iter().map(|(name, text)| Ok((name, filled(text)?))).collect()
-        };
-        match (self.kind.as_deref(), self.command, self.url) {
-            (None | Some("stdio"), Some(command), _) => Ok(McpLink::Stdio {
-                command: filled(command)?.into(),
-                args: self.args.into_iter().map(filled).collect::<Result<_, _>>()?,
-                env: all(self.env)?,
-                folder: self.cwd.map(filled).transpose()?.map(PathBuf::from),
-            }),
-            (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
-                Ok(McpLink::Http { url: filled(url)?, headers: all(self.headers)? })
-            }
-            (None, None, None) => Err("it needs a \"command\" or a \"url\"".to_owned()),
-            (Some("stdio"), None, _) => Err("\"type\": \"stdio\" needs a \"command\"".to_owned()),
-            (Some("http" | "streamable-http" | "streamableHttp"), _, None) => {
-                Err("\"type\": \"http\" needs a \"url\"".to_owned())
-            }
-            (Some(other), ..) => {
-                Err(format!("\"type\": {other:?} is not known; there is \"stdio\" and \"http\""))
-            }
-        }
+        let Self { kind, command, args, env, cwd: folder, url, headers, .. } = self;
+        let described = LinkDescription { kind, command, args, env, folder, url, headers };
+        described.link(variable).map_err(|wrong| match wrong.key.as_str() {
+            "" => wrong.reason,
+            key => format!("{key:?}: {}", wrong.reason),
+        })
     }
-}
-
-fn fill_in(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let (inside, tail) = after.split_once('}').ok_or("a \"${\" is never closed by \"}\"")?;
-        let (name, otherwise) = match inside.split_once(":-") {
-            Some((name, otherwise)) => (name, Some(otherwise.to_owned())),
-            None => (inside, None),
-        };
-        let value = variable(name).or(otherwise);
-        filled.push_str(before);
-        filled.push_str(&value.ok_or_else(|| format!("the environment variable {name:?} is not set"))?);
-        rest = tail;
-    }
-    filled.push_str(rest);
-    Ok(filled)
 }
 
 #[cfg(test)]
@@ -128,11 +93,12 @@ mod tests {
             r#"{"mcpServers": {
                 "files": {"command": "srv", "args": ["${HOME}/x", "${NONE:-d}"], "env": {"A": "${HOME}"}, "cwd": "/"},
                 "web": {"type": "http", "url": "http://h/mcp", "headers": {"authorization": "Bearer ${HOME}"}},
-                "off": {"command": "srv", "disabled": true, "autoApprove": []}
+                "off": {"command": "srv", "disabled": true, "autoApprove": []},
+                "old": {"type": "sse", "url": "http://h/sse"}
             }, "other": 1}"#,
         )
         .unwrap();
-        assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
+        assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "old", "web"]);
         let McpLink::Stdio { command, args, env, folder } = &servers["files"].link else { panic!() };
         assert_eq!((command.to_str(), folder.as_deref().unwrap().to_str()), (Some("srv"), Some("/")));
         assert_eq!((args[0].as_str(), args[1].as_str(), env["A"].as_str()), ("/home/me/x", "d", "/home/me"));
@@ -146,7 +112,8 @@ mod tests {
         assert_eq!(one("{}"), "server \"s\": it needs a \"command\" or a \"url\"");
         assert!(one(r#"{"command": "${NOPE}"}"#).contains("variable \"NOPE\" is not set"));
         assert!(one(r#"{"command": "${NOPE"}"#).contains("never closed"));
-        assert!(one(r#"{"type": "sse", "url": "http://h"}"#).contains("\"sse\" is not known"));
+        assert!(one(r#"{"type": "ssh", "url": "http://h"}"#).contains("\"ssh\" is not known"));
+        assert_eq!(one(r#"{"type": "sse"}"#), "server \"s\": \"type\": \"sse\" needs a \"url\"");
         assert!(read("{").unwrap_err().contains("line 1 column 1"));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolyard::{EventKind, ExecuteOptions, Outcome, ToolCall};
+use toolyard::{Arguments, EventKind, ExecuteOptions, Outcome, ToolCall};
 
 use super::{engine_with, eventually, output, run, run_with, server, status};
 
@@ -28,6 +28,25 @@ async fn every_kind_of_content_comes_through() {
     assert_eq!(detail.meta, Some(json!({"m": 1})));
     let failed = run(&engine, "s_content", json!({"content": [text], "isError": true})).await;
     assert_eq!((failed.outcome, failed.error.as_deref()), (Outcome::Failed, Some("t")));
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn integers_of_any_size_go_out_and_come_back_exact() {
+    let engine = engine_with([("s", server([]))]).await;
+    for number in ["-9223372036854775809", "123456789012345678901234567890", &"7".repeat(200)] {
+        for (structured, expected) in [
+            (format!("{{\"a\":{number},\"b\":[{number}]}}"), None),
+            (format!("{{\"result\":{number}}}"), Some(number)),
+        ] {
+            let arguments = format!("{{\"content\":[],\n\"structuredContent\":{structured}}}");
+            let call = ToolCall::new("s_content", Arguments::Json(arguments));
+            let result = engine.execute(vec![call], ExecuteOptions::new()).await.unwrap().results.remove(0);
+            let output = result.output.as_ref().map(|output| output.to_text().replace(' ', ""));
+            assert_eq!(output.as_deref(), Some(expected.unwrap_or(&structured)), "{result:?}");
+            assert!(result.detail.is_none_or(|detail| detail.meta.is_none()));
+        }
+    }
     engine.shutdown(Duration::ZERO).await;
 }
 

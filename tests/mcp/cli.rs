@@ -50,7 +50,7 @@ fn the_status_names_each_server() {
     let servers = status["servers"].as_array().unwrap();
     let names: Vec<_> = servers.iter().map(|server| server["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["bad", "good"]);
-    assert_eq!((&servers[1]["state"], &servers[1]["tools"]), (&json!("ready"), &json!(10)));
+    assert_eq!((&servers[1]["state"], &servers[1]["tools"]), (&json!("ready"), &json!(15)));
     assert_ne!(servers[0]["last_error"], Value::Null);
 }
 

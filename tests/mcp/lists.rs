@@ -10,11 +10,28 @@ use super::{engine_with, eventually, output, server, status, tools};
 #[tokio::test]
 async fn all_pages_are_read_and_a_circle_is_refused() {
     let engine = engine_with([("paged", server(["paged"])), ("circle", server(["circle"]))]).await;
-    assert_eq!(tools(&engine).len(), 10);
+    assert_eq!(tools(&engine).len(), 15);
+    assert_eq!(engine.mcp().tools(Some("paged")).unwrap().len(), 15);
+    assert!(engine.mcp().tools(Some("circle")).unwrap().is_empty());
+    assert!(engine.mcp().tools(Some("other")).is_err());
     let circle = &status(&engine)["circle"];
     assert_eq!(circle.state, McpState::Ready);
     let error = "its tools could not be listed: its list of tools: a page leads back to an earlier one";
     assert_eq!(circle.last_error.as_deref(), Some(error));
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_offered_keeps_no_other_out_and_the_status_says_why() {
+    let engine = engine_with([("s", server(["odd"]))]).await;
+    assert_eq!(tools(&engine), ["s_echo"]);
+    assert_eq!(output(&engine, "s_echo", json!({"text": "x"})).await, "x");
+    let status = &status(&engine)["s"];
+    assert_eq!(status.state, McpState::Ready);
+    let problems = &status.problems;
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert_eq!(problems[0], "\"echo\" is listed twice; the first counts");
+    assert!(problems[1].contains("s_odd"), "{problems:?}");
     engine.shutdown(Duration::ZERO).await;
 }
 

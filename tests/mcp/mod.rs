@@ -1,10 +1,22 @@
 //! MCP servers.
 
+mod callers;
 mod calls;
+mod chaos;
 mod cli;
+mod configured;
+mod drain;
+mod engine_killed;
+mod faulty;
+mod health;
+mod http_faults;
+mod listening;
 mod lists;
+mod proxy;
 mod real_servers;
+mod reload;
 mod sessions;
+mod sse;
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 

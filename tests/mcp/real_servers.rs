@@ -2,22 +2,23 @@
 
 use std::{
     collections::BTreeMap,
-    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
     time::Duration,
 };
 
 use serde_json::{Value, json};
 use toolyard::{
-    Outcome,
+    Arguments, ExecuteOptions, Outcome, ToolCall,
     mcp::{McpServerConfig, McpState},
 };
 
-use super::{engine_with, eventually, output, run, status, tools};
+use super::{
+    engine_with, eventually,
+    listening::{Listening, SDK_SERVER, free_port},
+    output, run, status, tools,
+};
 use crate::venv;
-
-const SDK_SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/sdk_server.py");
 
 /// The generations of the SDK and the protocol revision that each speaks with us.
 const SDKS: [(&str, &str); 2] = [("mcp1", "2025-11-25"), ("mcp2", "2026-07-28")];
@@ -105,41 +106,25 @@ async fn both_generations_of_the_sdk_work_over_stdio() {
     engine.shutdown(Duration::ZERO).await;
 }
 
-/// A server that listens on a port of this machine.
-struct Listening(Child);
-
-impl Listening {
-    async fn start(sdk: &str, port: u16) -> Self {
-        let mut command = Command::new(venv::python(sdk));
-        let child = command.arg(SDK_SERVER).arg(port.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
-        let server = Self(child.spawn().unwrap());
-        eventually("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
-        server
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[tokio::test]
 async fn both_generations_of_the_sdk_work_over_http() {
     for (sdk, era) in SDKS {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Listening::start(sdk, port).await;
+        let port = free_port();
+        let server = Listening::start(sdk, port, "streamable-http").await;
         let engine =
             engine_with([("s", McpServerConfig::http(format!("http://127.0.0.1:{port}/mcp")))]).await;
         assert_eq!(status(&engine)["s"].era.as_deref(), Some(era));
         assert_eq!(output(&engine, "s_add", json!({"a": 2, "b": 40})).await, 42);
+        let exact = Arguments::Json(r#"{"n": 10000000000000000000001}"#.to_owned());
+        let call = vec![ToolCall::new("s_square", exact)];
+        let squared = engine.execute(call, ExecuteOptions::new()).await.unwrap().results.remove(0);
+        let squared = squared.output.expect("an output");
+        assert_eq!(squared.to_text(), "100000000000000000000020000000000000000000001");
 
         drop(server);
         let refused = run(&engine, "s_add", json!({"a": 2})).await;
         assert_eq!(refused.outcome, Outcome::NotStarted, "{refused:?}");
-        let server = Listening::start(sdk, port).await;
+        let server = Listening::start(sdk, port, "streamable-http").await;
         assert_eq!(output(&engine, "s_add", json!({"a": 2})).await, Value::from(3));
         assert_eq!(run(&engine, "s_crash", json!({})).await.outcome, Outcome::Lost);
         drop(server);

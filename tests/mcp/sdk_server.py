@@ -1,4 +1,7 @@
-"""An MCP server on the Python SDK, of either generation: `sdk_server.py` for stdio, `sdk_server.py PORT` for HTTP."""
+"""An MCP server on the Python SDK, of either generation.
+
+    sdk_server.py [PORT [streamable-http | sse]]
+"""
 
 import os
 import sys
@@ -14,6 +17,7 @@ except ImportError:
     FIRST = True
 
 PORT = int(sys.argv[1]) if len(sys.argv) > 1 else None
+TRANSPORT = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
 server = Server("sdk", **({"port": PORT} if FIRST and PORT else {}))
 
 
@@ -29,8 +33,27 @@ def pid() -> int:
 
 
 @server.tool()
+def note(text: str) -> str:
+    "Writes the text down, and gives it back."
+    file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, f"{text}\n".encode())
+    os.close(file)
+    return text
+
+
+@server.tool()
+def big() -> str:
+    return "x" * 500_000
+
+
+@server.tool()
 def picture() -> Image:
     return Image(data=b"\x89PNG", format="png")
+
+
+@server.tool()
+def square(n: int) -> int:
+    return n * n
 
 
 @server.tool(structured_output=False)
@@ -72,6 +95,6 @@ def ask(topic: str) -> str:
 
 
 if PORT:
-    server.run(transport="streamable-http", **({} if FIRST else {"port": PORT}))
+    server.run(transport=TRANSPORT, **({} if FIRST else {"port": PORT}))
 else:
     server.run()

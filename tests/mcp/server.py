@@ -1,6 +1,6 @@
 """A small MCP server without an SDK, for what a well-behaved server never does.
 
-    server.py [dies | silent | paged | circle] [NAME-OF-AN-EXTRA-TOOL]
+    server.py [dies | silent | paged | circle | odd] [NAME-OF-AN-EXTRA-TOOL]
 
 It notes the ids of cancelled requests in the file that NOTES names.
 """
@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 KIND = sys.argv[1] if len(sys.argv) > 1 else "plain"
 TOOLS = {
@@ -22,9 +23,15 @@ TOOLS = {
     "grow": {},
     "content": {},
     "refuse": {},
+    "gate": {},
+    "deafen": {},
+    "variable": {},
+    "note": {},
+    "stumble": {"idempotentHint": True},
     **{name: {} for name in sys.argv[2:]},
 }
 OUT = threading.Lock()
+DEAF = threading.Event()
 
 
 def send(message):
@@ -39,6 +46,9 @@ def tool(name):
 
 def listed(cursor):
     names = list(TOOLS)
+    if KIND == "odd":
+        odd = {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": {"type": "no-such-type"}}}}
+        return {"tools": [odd, tool("echo"), tool("echo")]}
     if KIND not in ("paged", "circle"):
         return {"tools": [tool(name) for name in names]}
     at = int(cursor or 0)
@@ -54,11 +64,35 @@ def text(value):
     return {"content": [{"type": "text", "text": str(value)}]}
 
 
+def gated(request, path):
+    "Answers when there is a file."
+    while not os.path.exists(path):
+        time.sleep(0.005)
+    send({"id": request["id"], "result": text("open")})
+
+
 def called(request, name, given):
     if name == "crash":
         os._exit(3)
     if name == "wait":
         return None
+    if name == "gate":
+        threading.Thread(target=gated, args=(request, given["file"]), daemon=True).start()
+        return None
+    if name == "deafen":
+        DEAF.set()
+    if name == "note":
+        file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(file, f"{given['text']}\n".encode())
+        os.close(file)
+    if name == "stumble":
+        is_first = not os.path.exists(given["file"])
+        with open(given["file"], "a") as file:
+            file.write("here\n")
+        if is_first:
+            os._exit(3)
+    if name == "variable":
+        return text(os.environ.get(given["name"], ""))
     if name == "big":
         return text("x" * given["bytes"])
     if name == "noise":
@@ -98,7 +132,7 @@ def main():
         sys.exit("a reason to die")
     for line in sys.stdin:
         request = json.loads(line)
-        if KIND == "silent":
+        if KIND == "silent" or DEAF.is_set():
             continue
         if request.get("method") == "notifications/cancelled":
             with open(os.environ["NOTES"], "a") as notes:

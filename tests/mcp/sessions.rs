@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolyard::{
-    ExecuteOptions, Outcome, ToolCall,
-    mcp::{LinkMode, McpServerConfig, McpState},
+    Engine, ExecuteOptions, Outcome, RetryPolicy, ToolCall,
+    mcp::{LinkMode, McpPool, McpServerConfig, McpState},
 };
 
 use super::{engine_with, eventually, is_alive, output, run, server, status, tools, within};
@@ -66,6 +66,19 @@ async fn a_bad_server_keeps_nothing_else_out_and_its_status_says_why() {
 }
 
 #[tokio::test]
+async fn the_tools_of_a_good_server_are_usable_while_others_have_not_answered() {
+    let engine = engine_with([]).await;
+    let patient = |config: McpServerConfig| config.connect_timeout(Duration::from_mins(10));
+    engine.mcp().add("silent", patient(server(["silent"]))).await.unwrap();
+    engine.mcp().add("good", patient(server([]))).await.unwrap();
+    let has_tools = || !tools(&engine).is_empty();
+    engine.mcp().settled(Duration::from_mins(2), has_tools).await;
+    assert_eq!(output(&engine, "good_echo", json!({"text": "hi"})).await, "hi");
+    assert_eq!(status(&engine)["silent"].state, McpState::Connecting);
+    within("the engine stops", engine.shutdown(Duration::ZERO)).await;
+}
+
+#[tokio::test]
 async fn callers_share_one_try_and_its_outcome() {
     let engine = engine_with([("s", server([]))]).await;
     engine.mcp().disconnect(None).await.unwrap();
@@ -114,6 +127,50 @@ async fn a_server_under_a_known_name_is_a_new_one() {
     assert!(tools(&engine).is_empty());
     let unknown = engine.mcp().remove("s").await.unwrap_err();
     assert_eq!(unknown.to_string(), "no MCP server is named \"s\"; there is: none");
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_lost_call_is_sent_again_only_where_the_server_may_say_so_and_the_engine_tries_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for (trusted, attempts, outcome, times) in
+        [(true, 3, Outcome::Ok, 2), (false, 3, Outcome::Lost, 1), (true, 1, Outcome::Lost, 1)]
+    {
+        let file = folder.path().join(format!("{trusted}-{attempts}"));
+        let policy = RetryPolicy { attempts, ..RetryPolicy::default() };
+        let engine = Engine::builder().retry(policy).build().unwrap();
+        let config = server([]).trust_hints(trusted).connect_timeout(Duration::from_mins(2));
+        engine.mcp().add("s", config).await.unwrap();
+        engine.mcp().settled(Duration::from_mins(2), || false).await;
+        let result = run(&engine, "s_stumble", json!({"file": file})).await;
+        assert_eq!(result.outcome, outcome, "{result:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), times);
+        engine.shutdown(Duration::ZERO).await;
+    }
+}
+
+#[tokio::test]
+async fn a_scope_connects_to_all_servers_and_disconnects_however_it_ends() {
+    let missing = McpServerConfig::stdio("no-such-program", Vec::<String>::new());
+    let engine = engine_with([("s", server([])), ("missing", missing)]).await;
+    engine.mcp().disconnect(None).await.unwrap();
+    let pid = engine.mcp().scoped(async |_| output(&engine, "s_pid", json!({})).await).await;
+    assert!(!is_alive(pid.as_str().unwrap()));
+    assert_eq!(status(&engine)["s"].state, McpState::Idle);
+
+    let (say, heard) = tokio::sync::oneshot::channel();
+    let scope = {
+        let (engine, pool) = (engine.clone(), engine.mcp().clone());
+        let work = async move |_: &McpPool| {
+            say.send(output(&engine, "s_pid", json!({})).await).unwrap();
+            std::future::pending::<()>().await;
+        };
+        tokio::spawn(async move { pool.scoped(work).await })
+    };
+    let pid = within("it is connected", heard).await.unwrap();
+    assert!(is_alive(pid.as_str().unwrap()));
+    scope.abort();
+    eventually("it is disconnected", || !is_alive(pid.as_str().unwrap())).await;
     engine.shutdown(Duration::ZERO).await;
 }
 

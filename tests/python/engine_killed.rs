@@ -6,10 +6,8 @@ use std::{
 use serde_json::json;
 use toolyard::{Engine, PythonConfig};
 
-use super::{
-    Files,
-    processes::{assert_gone, kill_now, mark, wait_for},
-};
+use super::Files;
+use crate::processes::{assert_gone, kill_now, mark, wait_for};
 
 /// Functions that leave processes behind: in the group, in a session of their own, and a daemon that ignores
 /// signals and knows nothing of its past.
@@ -43,7 +41,8 @@ fn ask(engine: &mut Child, answers: &mut impl BufRead, document: &str) -> String
 
 #[cfg(feature = "cli")]
 mod program {
-    use super::{super::processes::marked, *};
+    use super::*;
+    use crate::processes::marked;
 
     fn start(files: &Files, mark: &str) -> (Child, BufReader<std::process::ChildStdout>) {
         let mut engine = Command::new(env!("CARGO_BIN_EXE_toolyard"))

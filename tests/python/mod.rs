@@ -5,7 +5,6 @@ mod engine_killed;
 mod loading;
 mod multi_turn;
 mod overlap;
-mod processes;
 mod results;
 mod schemas;
 mod state;

@@ -3,11 +3,8 @@ use std::{collections::HashMap, fs, path::Path, thread, time::Duration};
 use serde_json::json;
 use toolyard::{Engine, Outcome, PythonConfig};
 
-use super::{
-    Files, call, error_of, output,
-    processes::{assert_gone, kill_now, mark},
-    run, run_all,
-};
+use super::{Files, call, error_of, output, run, run_all};
+use crate::processes::{assert_gone, kill_now, mark};
 
 const STEPS: &str = "
 import os, time
@@ -166,7 +163,7 @@ fn shutting_down_leaves_no_process() {
     config.env.push(("TOOLYARD_TEST_MARK".into(), mark.clone().into()));
     let engine = Engine::builder().python(config).python_file(files.file("tools.py")).build().unwrap();
     assert_eq!(output(&engine, "f", json!({})), json!(1));
-    assert!(!super::processes::marked(&mark).is_empty());
+    assert!(!crate::processes::marked(&mark).is_empty());
     futures::executor::block_on(engine.shutdown(Duration::ZERO));
     assert_gone(&mark);
 }

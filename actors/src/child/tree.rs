@@ -46,11 +46,15 @@ fn processes() -> impl Iterator<Item = Process> {
 
 impl Process {
     fn read(id: i32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        Self::parse(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    }
+
+    fn parse(id: i32, stat: &str) -> Option<Self> {
         // The name, in parentheses, may hold anything; state, parent and group follow its end.
         let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
         let has_ended = matches!(fields.next()?, "Z" | "X");
-        let mut pid = || Pid::from_raw(fields.next()?.parse().ok()?);
+        // One that is about to end has the group -1.
+        let mut pid = || fields.next()?.parse().ok().filter(|id| *id > 0).and_then(Pid::from_raw);
         Some(Self { id: Pid::from_raw(id)?, parent: pid(), group: pid(), has_ended })
     }
 }
@@ -58,6 +62,14 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_is_about_to_end_has_no_group() {
+        let ending = Process::parse(7, "7 (a) b) R 0 -1 -1 0 -1").unwrap();
+        assert_eq!((ending.parent, ending.group, ending.has_ended), (None, None, false));
+        let running = Process::parse(7, "7 (a) b) S 1 7 7 0 -1").unwrap();
+        assert_eq!((running.parent, running.group), (Pid::from_raw(1), Pid::from_raw(7)));
+    }
 
     #[test]
     fn a_started_process_is_among_the_children() {

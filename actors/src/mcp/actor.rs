@@ -25,7 +25,7 @@ use super::{
     link::{Link, LinkEnd, Opened, open},
     listing::list,
     pool::PoolInner,
-    session::{OpenLink, View},
+    session::{OpenLink, View, until},
     status::McpState,
 };
 use crate::reply::{MAILBOX, post};
@@ -50,6 +50,8 @@ pub(super) struct Connect;
 pub(crate) struct Disconnect {
     /// Nobody may connect again.
     pub(crate) for_good: bool,
+    /// How long requests under way may go on.
+    pub(crate) drain: Duration,
 }
 
 /// A request could not be sent over a link.
@@ -86,7 +88,7 @@ enum State {
     Ready(Arc<Link>, Instant),
     Backoff(Instant, SpawnHandle),
     Failed(Instant),
-    Closing,
+    Closing(Arc<Link>),
 }
 
 impl State {
@@ -97,7 +99,7 @@ impl State {
             Self::Ready(..) => McpState::Ready,
             Self::Backoff(..) => McpState::Backoff,
             Self::Failed(_) => McpState::Failed,
-            Self::Closing => McpState::Closing,
+            Self::Closing(_) => McpState::Closing,
         }
     }
 }
@@ -123,6 +125,8 @@ pub(crate) struct McpSessionActor {
     waiting: Vec<oneshot::Sender<Result<Arc<Link>, String>>>,
     leaving: Vec<oneshot::Sender<()>>,
     gone: bool,
+    /// Why the link is of no use any more, where that was seen before its end.
+    broken: Option<String>,
     listing: Listing,
     open: OpenLink,
     view: watch::Sender<View>,
@@ -146,6 +150,7 @@ impl McpSessionActor {
             waiting: Vec::new(),
             leaving: Vec::new(),
             gone: false,
+            broken: None,
             listing: Listing::No,
             open,
             view,
@@ -154,10 +159,13 @@ impl McpSessionActor {
 
     fn enter(&mut self, state: State) {
         let link = if let State::Ready(link, _) = &state { Some(link.clone()) } else { None };
+        let leaving = if let State::Closing(link) = &state { Some(link.clone()) } else { None };
         self.view.send_modify(|view| {
+            let there = link.as_ref().or(leaving.as_ref());
             view.state = state.name();
-            view.pid = link.as_ref().and_then(|link| link.pid);
-            view.era = link.as_ref().map(|link| link.version.clone());
+            view.pid = there.and_then(|link| link.pid);
+            view.era = there.map(|link| link.version.clone());
+            view.leaving.clone_from(&leaving);
             view.generation = self.generation;
             view.since = Some(SystemTime::now());
         });
@@ -231,6 +239,10 @@ impl McpSessionActor {
     fn list_now(&mut self, ctx: &mut Context<Self>) {
         self.listing = Listing::No;
         let State::Ready(link, _) = &self.state else { return };
+        if self.pool.upgrade().is_none() {
+            // A caller's session: the server's own lists for all.
+            return;
+        }
         self.listing = Listing::Now;
         let (generation, link, actor) = (self.generation, link.clone(), ctx.address());
         let (name, pool, patience) = (self.name.clone(), self.pool.clone(), self.config.connect_timeout);
@@ -244,6 +256,30 @@ impl McpSessionActor {
                 Err(_) => Err(format!("there was no answer within {} s", patience.as_secs_f64())),
             };
             post(&actor, Listed(generation, listed));
+        });
+    }
+
+    /// Stops using a connection, and closes it when the requests under way have ended.
+    fn leave(&mut self, link: Arc<Link>, drain: Duration) {
+        self.enter(State::Closing(link.clone()));
+        tokio::spawn(async move {
+            // Whoever is not done by then has had its time.
+            let _ = timeout(drain, until(|| link.in_flight() == 0)).await;
+            link.close();
+        });
+    }
+
+    /// Asks now and then whether the server is still there.
+    fn watch_health(&self, link: &Arc<Link>, ctx: &Context<Self>) {
+        let Some(check) = self.config.health else { return };
+        let (link, actor) = (link.clone(), ctx.address().downgrade());
+        tokio::spawn(async move {
+            let generation = link.generation;
+            if let Some(reason) = check.failure(link).await
+                && let Some(actor) = actor.upgrade()
+            {
+                post(&actor, Broken { generation, reason });
+            }
         });
     }
 
@@ -300,16 +336,24 @@ impl Handler<Connect> for McpSessionActor {
 impl Handler<Disconnect> for McpSessionActor {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, Disconnect { for_good }: Disconnect, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(
+        &mut self,
+        Disconnect { for_good, drain }: Disconnect,
+        ctx: &mut Self::Context,
+    ) -> Self::Result {
         self.gone |= for_good;
         self.failures = 0;
         self.answer_waiting(&Err("it was disconnected".to_owned()));
         match &self.state {
             State::Ready(link, _) => {
-                link.close();
-                self.enter(State::Closing);
+                let link = link.clone();
+                self.leave(link, drain);
             }
-            State::Closing => {}
+            State::Closing(link) => {
+                if drain.is_zero() {
+                    link.close();
+                }
+            }
             State::Connecting(task) => {
                 // Dropping the task kills what it started; its late word is about an older generation.
                 task.abort();
@@ -322,7 +366,7 @@ impl Handler<Disconnect> for McpSessionActor {
             }
             State::Idle | State::Failed(_) => self.enter(State::Idle),
         }
-        if !matches!(self.state, State::Closing) {
+        if !matches!(self.state, State::Closing(_)) {
             return Box::pin(async {});
         }
         let (send, receive) = oneshot::channel();
@@ -341,7 +385,7 @@ impl Handler<Broken> for McpSessionActor {
             // Its end follows, and the next try with it.
             link.close();
             *self.open.lock() = None;
-            self.note_error(reason);
+            self.broken = Some(reason);
         }
     }
 }
@@ -364,6 +408,7 @@ impl Handler<OpenEnded> for McpSessionActor {
                     let cut = |_| LinkEnd { reason: "the connection went away".to_owned(), last_words: None };
                     post(&actor, LinkEnded(generation, end.unwrap_or_else(cut)));
                 });
+                self.watch_health(&link, ctx);
                 self.enter(State::Ready(link.clone(), Instant::now()));
                 self.answer_waiting(&Ok(link));
                 self.list_now(ctx);
@@ -379,15 +424,16 @@ impl Handler<OpenEnded> for McpSessionActor {
 impl Handler<LinkEnded> for McpSessionActor {
     type Result = ();
 
-    fn handle(&mut self, LinkEnded(generation, end): LinkEnded, ctx: &mut Self::Context) {
+    fn handle(&mut self, LinkEnded(generation, mut end): LinkEnded, ctx: &mut Self::Context) {
         if generation != self.generation {
             return;
         }
         self.listing = Listing::No;
+        end.reason = self.broken.take().unwrap_or(end.reason);
         let (name, reason) = (&self.name, &end.reason);
         tracing::debug!(server = name, generation, reason, "MCP connection ended");
         match &self.state {
-            State::Closing => self.closed(ctx),
+            State::Closing(_) => self.closed(ctx),
             State::Ready(_, since) => {
                 if since.elapsed() >= STEADY {
                     self.failures = 0;
@@ -437,8 +483,8 @@ impl Handler<Listed> for McpSessionActor {
             && let State::Ready(link, _) = &self.state
         {
             // Calls have links of their own; this one was for the list.
-            link.close();
-            self.enter(State::Closing);
+            let link = link.clone();
+            self.leave(link, Duration::ZERO);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What a server's answer to a call means.
 
 use rmcp::model::{CallToolResult, ContentBlock, ServerResult};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn};
 
-use super::link::RequestError;
+use super::{exact, link::RequestError};
 
 /// Makes a tool's return of the answer to its call.
 pub(super) fn tool_return(tool: &str, answer: Result<ServerResult, RequestError>) -> ToolReturn {
@@ -25,7 +26,8 @@ pub(super) fn tool_return(tool: &str, answer: Result<ServerResult, RequestError>
     }
 }
 
-fn of_result(tool: &str, result: CallToolResult) -> ToolReturn {
+fn of_result(tool: &str, mut result: CallToolResult) -> ToolReturn {
+    let exact = exact::taken(&mut result);
     let failed = result.is_error == Some(true);
     let text = joined_text(&result.content);
     // Nothing is lost in the output then, and nothing need stand beside it.
@@ -44,10 +46,11 @@ fn of_result(tool: &str, result: CallToolResult) -> ToolReturn {
         Some(text) if !text.trim().is_empty() => text.clone(),
         _ => format!("tool {tool:?}: it says that it failed"),
     });
-    let output = match (result.structured_content, text) {
-        (Some(structured), _) => unwrapped(structured),
-        (None, Some(text)) => Output::Text(text),
-        (None, None) => Output::from(blocks),
+    let output = match (exact, result.structured_content, text) {
+        (Some(exact), ..) => unwrapped_exact(exact),
+        (None, Some(structured), _) => unwrapped(structured),
+        (None, None, Some(text)) => Output::Text(text),
+        (None, None, None) => Output::from(blocks),
     };
     match error {
         None => Ok(Reply { output: Some(output), detail }),
@@ -79,6 +82,16 @@ fn unwrapped(structured: Value) -> Output {
         }
         other => Output::from(other),
     }
+}
+
+/// As [`unwrapped`], of JSON text.
+fn unwrapped_exact(structured: Box<RawValue>) -> Output {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Lone {
+        result: Output,
+    }
+    serde_json::from_str(structured.get()).map_or(Output::Json(structured), |Lone { result }| result)
 }
 
 /// The schema of what [`unwrapped`] leaves.

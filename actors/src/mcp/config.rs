@@ -2,6 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
+use super::{health::HealthCheck, isolation::Isolation};
+
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
@@ -24,10 +28,18 @@ pub enum McpLink {
         /// Headers of every request.
         headers: BTreeMap<String, String>,
     },
+    /// HTTP with server-sent events, as the protocol had it before streamable HTTP.
+    Sse {
+        /// Where it sends its events.
+        url: String,
+        /// Headers of every request.
+        headers: BTreeMap<String, String>,
+    },
 }
 
 /// How connections to a server are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LinkMode {
     /// One connection carries all calls. Opened when it is first needed and kept.
     #[default]
@@ -37,7 +49,8 @@ pub enum LinkMode {
 }
 
 /// Which revision of the protocol is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProtocolEra {
     /// 2026-07-28 where the server knows it, else what it does know.
     #[default]
@@ -73,6 +86,13 @@ pub struct McpServerConfig {
     pub private_links: usize,
     /// How connecting is tried again.
     pub backoff: Backoff,
+    /// How long calls under way may go on when the server is removed, replaced or disconnected; then they are `lost`.
+    /// Default 10 s: most calls are done by then, and whoever changes servers does not wait for long.
+    pub drain: Duration,
+    /// Gives each caller a connection of its own. Default `None`: all share one.
+    pub isolation: Option<Isolation>,
+    /// Asks the server now and then whether it is still there. Default `None`: never.
+    pub health: Option<HealthCheck>,
 }
 
 /// How connecting is tried again after a failure.
@@ -125,6 +145,11 @@ impl McpServerConfig {
         Self::new(McpLink::Http { url: url.into(), headers: BTreeMap::new() })
     }
 
+    /// A server that is reached by HTTP with server-sent events.
+    pub fn sse(url: impl Into<String>) -> Self {
+        Self::new(McpLink::Sse { url: url.into(), headers: BTreeMap::new() })
+    }
+
     /// Starts with a link and all defaults.
     pub fn new(link: McpLink) -> Self {
         Self {
@@ -137,6 +162,9 @@ impl McpServerConfig {
             trust_hints: false,
             private_links: 4,
             backoff: Backoff::default(),
+            drain: Duration::from_secs(10),
+            isolation: None,
+            health: None,
         }
     }
 
@@ -145,6 +173,15 @@ impl McpServerConfig {
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpLink::Stdio { env, .. } = &mut self.link {
             env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Sets one header of every request. Without effect on a server that is a program.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let McpLink::Http { headers, .. } | McpLink::Sse { headers, .. } = &mut self.link {
+            headers.insert(name.into(), value.into());
         }
         self
     }
@@ -190,6 +227,27 @@ impl McpServerConfig {
         self.backoff = backoff;
         self
     }
+
+    /// Sets how long calls under way may go on when the server is removed, replaced or disconnected.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
+    /// Gives each caller a connection of its own.
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = Some(isolation);
+        self
+    }
+
+    /// Asks the server now and then whether it is still there.
+    #[must_use]
+    pub fn health(mut self, check: HealthCheck) -> Self {
+        self.health = Some(check);
+        self
+    }
 }
 
 /// Shows the names of variables and headers alone: their values may be secrets.
@@ -204,6 +262,9 @@ impl fmt::Debug for McpLink {
                 .finish_non_exhaustive(),
             Self::Http { headers, .. } => {
                 f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
+            }
+            Self::Sse { headers, .. } => {
+                f.debug_struct("Sse").field("headers", &headers.keys()).finish_non_exhaustive()
             }
         }
     }

@@ -18,6 +18,7 @@ use rmcp::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
         RunningService, ServiceError,
     },
+    transport::Transport,
 };
 use tokio::{
     runtime::Handle,
@@ -30,8 +31,10 @@ use toolyard_contract::CallContext;
 use super::{
     config::{McpLink, McpServerConfig, ProtocolEra},
     handler::{LinkHandler, OnToolsChanged},
-    http,
+    http::Address,
     progress::ProgressBook,
+    send_error::SendError,
+    sse::EventLink,
     wire::{Pipes, Probed},
 };
 use crate::child::{ChildCommand, ChildProcess};
@@ -135,20 +138,35 @@ pub(super) async fn open(
                 open_child(&start, config, generation, on_tools_changed).await
             }
             McpLink::Http { url, headers } => {
-                let transport =
-                    http::transport(url, headers, config.largest_message_bytes).map_err(LinkEnd::plain)?;
-                let progress = Arc::new(ProgressBook::default());
-                let handler =
-                    LinkHandler { progress: progress.clone(), on_tools_changed: on_tools_changed.clone() };
-                let served = handler.serve_with_lifecycle(transport, lifecycle(config.era)).await;
-                let service = served.map_err(|error| LinkEnd::plain(describe(&error)))?;
-                Ok(keep(service, None, generation, progress, on_tools_changed))
+                let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
+                let transport = address.streamable(config.largest_message_bytes);
+                open_over(transport, config.era, generation, on_tools_changed).await
+            }
+            McpLink::Sse { url, headers } => {
+                let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
+                let opened = EventLink::open(address, config.largest_message_bytes).await;
+                let transport = opened.map_err(LinkEnd::plain)?;
+                // Only servers from before the revision without a handshake are reached like this.
+                open_over(transport, ProtocolEra::Legacy, generation, on_tools_changed).await
             }
         }
     };
     let late =
         |_| LinkEnd::plain(format!("it did not answer within {} s", config.connect_timeout.as_secs_f64()));
     timeout(config.connect_timeout, opening).await.map_err(late)?
+}
+
+async fn open_over<T: Transport<RoleClient> + 'static>(
+    transport: T,
+    era: ProtocolEra,
+    generation: u64,
+    on_tools_changed: OnToolsChanged,
+) -> Result<Opened, LinkEnd> {
+    let progress = Arc::new(ProgressBook::default());
+    let handler = LinkHandler { progress: progress.clone(), on_tools_changed: on_tools_changed.clone() };
+    let served = handler.serve_with_lifecycle(transport, lifecycle(era)).await;
+    let service = served.map_err(|error| LinkEnd::plain(describe(&error)))?;
+    Ok(keep(service, None, generation, progress, on_tools_changed))
 }
 
 async fn open_child(
@@ -338,13 +356,10 @@ impl Link {
         match error {
             ServiceError::McpError(error) => RequestError::Refused(error.message.into_owned()),
             // A line is written as a whole or the server cannot read it.
-            ServiceError::TransportSend(error) if self.pid.is_some() || http::was_not_sent(&error) => {
+            ServiceError::TransportSend(_) if self.pid.is_some() => {
                 RequestError::NotSent("the connection is broken".to_owned())
             }
-            ServiceError::TransportSend(error) => match http::refusal(&error) {
-                Some(refusal) => RequestError::Refused(refusal),
-                None => RequestError::Lost("the connection broke".to_owned()),
-            },
+            ServiceError::TransportSend(error) => SendError::found(&error).into(),
             ServiceError::Cancelled { .. } => RequestError::Lost("the server cancelled it".to_owned()),
             ServiceError::UnexpectedResponse => {
                 RequestError::Refused("its answer is not what the protocol allows".to_owned())
@@ -403,7 +418,7 @@ fn describe(error: &ClientInitializeError) -> String {
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no protocol version that is known here".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => http::unreachable(error),
+        ClientInitializeError::TransportError { error, .. } => SendError::found(error).to_string(),
         _ => "it does not speak the protocol".to_owned(),
     }
 }

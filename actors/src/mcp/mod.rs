@@ -13,16 +13,26 @@
 mod actor;
 mod answer;
 mod answer_id;
+mod callers;
 mod config;
+mod exact;
 mod handler;
+mod health;
 mod http;
+mod http_client;
+mod inbox;
+mod isolation;
 mod link;
 mod listing;
 mod names;
 mod pool;
 mod progress;
+mod reload;
 mod requests;
+mod scope;
+mod send_error;
 mod session;
+mod sse;
 mod status;
 mod tool;
 mod wire;
@@ -30,7 +40,10 @@ mod wire;
 pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
-    pool::McpPool,
+    health::{HealthCheck, HealthProbe},
+    isolation::{Credentials, Isolation},
+    pool::{McpPool, check_name},
+    reload::McpChanges,
     requests::ServerAnswer,
     status::{McpError, McpServerStatus, McpState},
 };

@@ -1,12 +1,16 @@
 //! The MCP servers of one engine.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use actix::Addr;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future::select_all, stream};
 use parking_lot::Mutex;
 use tokio::time::timeout;
-use toolyard_contract::Tool;
+use toolyard_contract::{Tool, ToolSpec};
 
 use super::{
     actor::{Disconnect, McpSessionActor},
@@ -35,6 +39,9 @@ pub struct McpPool(Arc<PoolInner>);
 pub(super) struct PoolInner {
     yard: Yard,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
+    reloading: tokio::sync::Mutex<()>,
+    /// The server of each tool in the catalogue, by its public name.
+    owners: Mutex<BTreeMap<String, String>>,
     /// Held while the catalogue is changed: a list never overtakes a newer one.
     offered: tokio::sync::Mutex<Offered>,
 }
@@ -51,33 +58,56 @@ struct Offered {
 impl McpPool {
     /// Makes an empty pool whose tools go to `yard`.
     pub fn new(yard: Yard) -> Self {
-        let inner = PoolInner { yard, sessions: Mutex::default(), offered: tokio::sync::Mutex::default() };
+        let inner = PoolInner {
+            yard,
+            sessions: Mutex::default(),
+            reloading: tokio::sync::Mutex::default(),
+            owners: Mutex::default(),
+            offered: tokio::sync::Mutex::default(),
+        };
         Self(Arc::new(inner))
     }
 
     /// Adds a server, in the place of one with the same name, and begins to connect. Its tools appear when they have
-    /// been listed; of the one before nothing is left.
+    /// been listed.
+    ///
+    /// Of the one before nothing is left: its tools go at once, and its connection when the calls under way have ended
+    /// or their [time](McpServerConfig::drain) is over.
     ///
     /// # Errors
     /// When the name cannot be a server's.
+    ///
+    /// # Cancellation
+    /// Dropping the future may leave the server unconnected until [`connect`](Self::connect).
     pub async fn add(&self, name: impl Into<String>, config: McpServerConfig) -> Result<(), McpError> {
         let name = name.into();
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-            return Err(McpError::BadName { name });
-        }
-        let session = {
-            let shared = &self.0.yard.shared;
-            let pool = Arc::downgrade(&self.0);
-            Arc::new(Session::start(name.clone(), config, &shared.placement.lock(), pool))
-        };
-        self.0.yard.shared.note_mcp_session(session.actor());
+        check_name(&name)?;
+        let session = self.0.start(&name, config, Arc::downgrade(&self.0));
         let before = self.0.sessions.lock().insert(name.clone(), session.clone());
         self.0.forget(&name, before).await;
         session.begin_connecting();
         Ok(())
     }
 
-    /// Takes a server and its tools out and closes its connection; calls under way over it are `lost`.
+    /// Adds a server under a name that is not in use, and begins to connect, as [`add`](Self::add) does.
+    ///
+    /// # Errors
+    /// When the name cannot be a server's, or is in use.
+    pub fn add_new(&self, name: impl Into<String>, config: McpServerConfig) -> Result<(), McpError> {
+        let name = name.into();
+        check_name(&name)?;
+        let mut sessions = self.0.sessions.lock();
+        if sessions.contains_key(&name) {
+            return Err(McpError::NameInUse { name });
+        }
+        let session = self.0.start(&name, config, Arc::downgrade(&self.0));
+        session.begin_connecting();
+        sessions.insert(name, session);
+        Ok(())
+    }
+
+    /// Takes a server and its tools out, and closes its connection when the calls under way have ended; those that
+    /// have not within their [time](McpServerConfig::drain) are `lost`.
     ///
     /// # Errors
     /// When there is no such server.
@@ -95,6 +125,20 @@ impl McpPool {
         self.0.sessions.lock().keys().cloned().collect()
     }
 
+    /// The tools of one server, or of all, under their public names.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub fn tools(&self, server: Option<&str>) -> Result<Vec<ToolSpec>, McpError> {
+        self.some(server)?;
+        let owners = self.0.owners.lock();
+        let is_wanted =
+            |name: &str| owners.get(name).is_some_and(|owner| server.is_none_or(|server| server == owner));
+        let catalog = self.0.yard.catalog();
+        let specs = catalog.entries().iter().map(|entry| entry.spec()).filter(|spec| is_wanted(&spec.name));
+        Ok(specs.cloned().collect())
+    }
+
     /// Connects to one server, or to all at the same time, and waits for it, each for its connect timeout at most.
     ///
     /// # Errors
@@ -110,7 +154,8 @@ impl McpPool {
         outcomes.into_iter().try_for_each(|outcome| outcome.map(|_| ()))
     }
 
-    /// Closes the connection of one server, or of all; the next call opens it again.
+    /// Closes the connection of one server, or of all, when the calls under way have ended or their
+    /// [time](McpServerConfig::drain) is over; the next call opens it again.
     ///
     /// # Errors
     /// When there is no such server.
@@ -128,12 +173,18 @@ impl McpPool {
     /// longer than `patience`; ends sooner when `enough` says so, which is asked after each change.
     pub async fn settled(&self, patience: Duration, enough: impl Fn() -> bool) {
         let sessions = self.some(None).unwrap_or_default();
-        let views = stream::iter(sessions.iter().map(|session| session.view()));
-        let each = views.for_each_concurrent(None, async |mut view| {
-            // An error says that the session is gone.
-            let _ = view.wait_for(|view| view.settled || enough()).await;
-        });
-        let _ = timeout(patience, each).await;
+        let mut views: Vec<_> = sessions.iter().map(|session| session.view()).collect();
+        let watching = async {
+            loop {
+                // One that cannot change any more is a session that is gone.
+                views.retain(|view| !view.borrow().settled && view.has_changed().is_ok());
+                if views.is_empty() || enough() {
+                    return;
+                }
+                let _ = select_all(views.iter_mut().map(|view| Box::pin(view.changed()))).await;
+            }
+        };
+        let _ = timeout(patience, watching).await;
     }
 
     /// Closes all connections and takes all tools out.
@@ -156,12 +207,46 @@ impl McpPool {
         session.map(|session| vec![session]).ok_or_else(|| self.unknown(name))
     }
 
+    /// Held while the servers are replaced by others.
+    pub(super) async fn reloading(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.reloading.lock().await
+    }
+
+    /// How each server is reached.
+    pub fn configs(&self) -> BTreeMap<String, Arc<McpServerConfig>> {
+        let sessions = self.0.sessions.lock();
+        sessions.iter().map(|(name, session)| (name.clone(), session.config.clone())).collect()
+    }
+
     fn unknown(&self, name: &str) -> McpError {
         McpError::UnknownServer { name: name.to_owned(), known: self.servers() }
     }
 }
 
+/// Checks whether this can be the name of a server.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_name(name: &str) -> Result<(), McpError> {
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(McpError::BadName { name: name.to_owned() });
+    }
+    Ok(())
+}
+
 impl PoolInner {
+    fn start(&self, name: &str, config: McpServerConfig, pool: Weak<Self>) -> Arc<Session> {
+        let shared = &self.yard.shared;
+        let session = Session::start(name.to_owned(), config, &shared.placement.lock(), pool);
+        shared.note_mcp_session(session.actor());
+        Arc::new(session)
+    }
+
+    /// Starts a session that lists nothing.
+    pub(super) fn start_for_caller(&self, name: &str, config: McpServerConfig) -> Arc<Session> {
+        self.start(name, config, Weak::new())
+    }
+
     /// Takes the tools of a session out that is not in the pool any more, and closes it.
     async fn forget(&self, name: &str, session: Option<Arc<Session>>) {
         let Some(session) = session else { return };
@@ -176,10 +261,7 @@ impl PoolInner {
 
     async fn disconnect(&self, sessions: Vec<Arc<Session>>, for_good: bool) {
         stream::iter(sessions)
-            .for_each_concurrent(ASKED_AT_ONCE, async |session| {
-                // An actor that is gone has no connection.
-                let _ = session.actor().send(Disconnect { for_good }).await;
-            })
+            .for_each_concurrent(ASKED_AT_ONCE, async |session| session.close(for_good).await)
             .await;
     }
 
@@ -212,6 +294,13 @@ impl PoolInner {
 
     /// Brings the catalogue to what the lists say, and gives what it refused, with the server of each.
     async fn publish_changes(&self, offered: &mut Offered) -> Vec<(String, String)> {
+        let refused = self.change_catalog(offered).await;
+        let owner = |(name, tool): (&String, &Arc<McpTool>)| (name.clone(), tool.server().to_owned());
+        *self.owners.lock() = offered.tools.iter().map(owner).collect();
+        refused
+    }
+
+    async fn change_catalog(&self, offered: &mut Offered) -> Vec<(String, String)> {
         let wanted = {
             let sessions = self.sessions.lock();
             let servers: Vec<_> = sessions.keys().map(String::as_str).collect();
@@ -287,7 +376,7 @@ pub(crate) async fn close_sessions(sessions: Vec<actix::WeakAddr<McpSessionActor
     let alive = sessions.into_iter().filter_map(|session| session.upgrade());
     stream::iter(alive)
         .for_each_concurrent(ASKED_AT_ONCE, async |session| {
-            let _ = session.send(Disconnect { for_good: true }).await;
+            let _ = session.send(Disconnect { for_good: true, drain: Duration::ZERO }).await;
         })
         .await;
 }

@@ -3,27 +3,33 @@
 use std::{
     ops::Deref,
     sync::{Arc, Weak},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use actix::{Actor, Addr};
+use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, watch},
-    time::timeout,
+    time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    actor::{Broken, Connect, McpSessionActor},
+    actor::{Broken, Connect, Disconnect, McpSessionActor},
+    callers::{Callers, Used},
     config::{LinkMode, McpServerConfig},
     link::{Link, open},
-    pool::PoolInner,
+    pool::{ASKED_AT_ONCE, PoolInner},
     status::{McpServerStatus, McpState},
 };
 use crate::{
     placement::{Placement, Seat},
     reply::post,
 };
+
+/// How often it is looked whether calls have ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The link that is open now, as the actor and its callers share it: a call over an open link visits no mailbox.
 pub(super) type OpenLink = Arc<Mutex<Option<Arc<Link>>>>;
@@ -36,6 +42,8 @@ pub(super) struct View {
     pub(super) pid: Option<i32>,
     pub(super) generation: u64,
     pub(super) tools: Option<usize>,
+    /// The link that is not used any more, but by calls under way.
+    pub(super) leaving: Option<Arc<Link>>,
     pub(super) last_error: Option<String>,
     pub(super) problems: Vec<String>,
     pub(super) since: Option<SystemTime>,
@@ -51,6 +59,9 @@ pub(super) struct Session {
     open: OpenLink,
     view: watch::Receiver<View>,
     private: Arc<Semaphore>,
+    /// Cuts the private links that are open.
+    cut: CancellationToken,
+    pub(super) callers: Callers,
     _seat: Option<Seat>,
 }
 
@@ -63,16 +74,29 @@ impl Session {
     ) -> Self {
         let config = Arc::new(config);
         let open = OpenLink::default();
+        let callers = Callers::new(pool.clone());
         let (say, view) = watch::channel(View::default());
         let actor = McpSessionActor::new(name.clone(), config.clone(), open.clone(), say, pool);
         let (place, seat) = placement.least();
         let actor = McpSessionActor::start_in_arbiter(&place, move |_| actor);
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
-        Self { name, config, actor, open, view, private, _seat: seat }
+        let cut = CancellationToken::new();
+        Self { name, config, actor, open, view, private, cut, callers, _seat: seat }
     }
 
     pub(super) fn actor(&self) -> &Addr<McpSessionActor> {
         &self.actor
+    }
+
+    /// Gets a link to send one request of a caller over.
+    ///
+    /// # Errors
+    /// As [`lease`](Self::lease), and when no more callers may have connections.
+    pub(super) async fn lease_for(self: &Arc<Self>, agent: Option<&str>) -> Result<Lease, String> {
+        let used = self.of_caller(agent)?;
+        let mut lease = used.lease().await?;
+        lease.used = Some(used);
+        Ok(lease)
     }
 
     /// Gets a link to send one request over.
@@ -86,9 +110,9 @@ impl Session {
         }
         let open = self.open.lock().clone();
         if let Some(link) = open.filter(|link| link.is_open()) {
-            return Ok(Lease { link, private: false });
+            return Ok(self.lent(link, false));
         }
-        self.connect().await.map(|link| Lease { link, private: false })
+        self.connect().await.map(|link| self.lent(link, false))
     }
 
     /// Connects, or joins those who wait for it.
@@ -109,18 +133,61 @@ impl Session {
     async fn private_link(&self) -> Result<Lease, String> {
         let permit = self.private.clone().acquire_owned().await.map_err(|_| "its session has ended")?;
         let opened = open(&self.config, 0, Arc::new(|| ())).await.map_err(|end| end.reason)?;
-        let lease = Lease { link: opened.link, private: true };
+        let (link, cut) = (opened.link.clone(), self.cut.child_token());
         tokio::spawn(async move {
+            let mut ended = opened.ended;
+            tokio::select! {
+                _ = &mut ended => {}
+                () = cut.cancelled() => {
+                    link.close();
+                    let _ = ended.await;
+                }
+            }
             // The place is free when the process is gone.
-            let _ = opened.ended.await;
             drop(permit);
         });
-        Ok(lease)
+        Ok(self.lent(opened.link, true))
     }
 
-    /// Says that a request could not be sent over a link.
-    pub(super) fn report_broken(&self, link: &Link, reason: &str) {
-        post(&self.actor, Broken { generation: link.generation, reason: reason.to_owned() });
+    fn lent(&self, link: Arc<Link>, private: bool) -> Lease {
+        Lease { link, private, session: self.actor.clone(), used: None }
+    }
+
+    /// Closes all connections, when the calls under way have ended or the time for that is over, and returns when
+    /// nothing is left of them.
+    pub(super) async fn close(&self, for_good: bool) {
+        if for_good {
+            self.private.close();
+        }
+        let closing =
+            self.callers.take(for_good).into_iter().map(|caller| async move { caller.close_own(true).await });
+        let closing = stream::iter(closing).buffer_unordered(ASKED_AT_ONCE).collect::<Vec<_>>();
+        futures::join!(closing, self.close_own(for_good));
+    }
+
+    async fn close_own(&self, for_good: bool) {
+        let drain = self.config.drain;
+        // An actor that is gone has no connection.
+        let _ = self.actor.send(Disconnect { for_good, drain }).await;
+        if self.config.mode == LinkMode::PerCall {
+            let are_back = || self.private.available_permits() == self.private_links();
+            if timeout(drain, until(are_back)).await.is_err() {
+                self.cut.cancel();
+                until(are_back).await;
+            }
+        }
+    }
+
+    fn private_links(&self) -> usize {
+        self.config.private_links.max(1)
+    }
+
+    /// How many requests wait for answers.
+    fn in_flight(&self) -> usize {
+        let leaving = self.view.borrow().leaving.clone();
+        let link = self.open.lock().clone().or(leaving);
+        let private = self.private_links() - self.private.available_permits();
+        link.map_or(0, |link| link.in_flight()) + private
     }
 
     pub(super) fn view(&self) -> watch::Receiver<View> {
@@ -129,8 +196,8 @@ impl Session {
 
     pub(super) fn status(&self) -> McpServerStatus {
         let view = self.view.borrow().clone();
-        let private = self.config.private_links.max(1) - self.private.available_permits();
-        let in_flight = self.open.lock().as_ref().map_or(private, |link| link.in_flight());
+        let callers = self.callers.sessions();
+        let in_flight = self.in_flight() + callers.iter().map(|caller| caller.in_flight()).sum::<usize>();
         McpServerStatus {
             name: self.name.clone(),
             state: view.state,
@@ -139,6 +206,7 @@ impl Session {
             generation: view.generation,
             tools: view.tools,
             in_flight,
+            callers: callers.len(),
             last_error: view.last_error,
             problems: view.problems,
             since: view.since.unwrap_or(SystemTime::UNIX_EPOCH),
@@ -146,10 +214,20 @@ impl Session {
     }
 }
 
+/// Waits for something that is looked at now and then: connections are closed too seldom for more.
+pub(super) async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
 /// A link for one request.
 pub(super) struct Lease {
     link: Arc<Link>,
     private: bool,
+    session: Addr<McpSessionActor>,
+    /// Keeps a caller's session from being closed as unused.
+    used: Option<Used>,
 }
 
 impl Deref for Lease {
@@ -157,6 +235,13 @@ impl Deref for Lease {
 
     fn deref(&self) -> &Link {
         &self.link
+    }
+}
+
+impl Lease {
+    /// Says that a request could not be sent over the link.
+    pub(super) fn report_broken(&self, reason: &str) {
+        post(&self.session, Broken { generation: self.generation, reason: reason.to_owned() });
     }
 }
 

@@ -42,6 +42,9 @@ pub struct McpServerStatus {
     pub tools: Option<usize>,
     /// How many requests wait for answers.
     pub in_flight: usize,
+    /// How many callers have connections of their own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub callers: usize,
     /// What went wrong last, for the operator.
     pub last_error: Option<String>,
     /// Tools of its list that cannot be offered, and why.
@@ -50,6 +53,11 @@ pub struct McpServerStatus {
     /// When the state was entered, in seconds since 1970.
     #[serde(serialize_with = "seconds")]
     pub since: SystemTime,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 fn seconds<S: serde::Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
@@ -74,6 +82,12 @@ pub enum McpError {
         "{name:?} cannot be the name of an MCP server: it must have 1 to 200 bytes, none a control character"
     )]
     BadName {
+        /// The name.
+        name: String,
+    },
+    /// Another server has this name.
+    #[error("an MCP server named {name:?} is there already")]
+    NameInUse {
         /// The name.
         name: String,
     },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
+use rmcp::model::ClientRequest;
 use serde_json::Value;
 use toolyard_contract::{
     Failure, Invocation, PermissionCheck, PermissionContext, Tool, ToolFuture, ToolReturn, ToolSpec,
@@ -10,6 +10,8 @@ use toolyard_contract::{
 
 use super::{
     answer::{tool_return, unwrapped_schema},
+    config::McpLink,
+    exact,
     link::RequestError,
     session::Session,
 };
@@ -50,16 +52,17 @@ impl McpTool {
 
     async fn run(&self, invocation: Invocation) -> ToolReturn {
         let public_name = &self.spec.name;
-        let arguments: JsonObject = serde_json::from_str(&invocation.arguments)
+        // A transport of the protocol's library also sends some of them as headers.
+        let mirrored = matches!(self.session.config.link, McpLink::Http { .. });
+        let call = exact::call(self.name.clone(), invocation.arguments, mirrored)
             .map_err(|error| Failure::bad_arguments(format!("tool {public_name:?}: {error}")))?;
-        let link = self.session.lease().await.map_err(|reason| {
+        let link = self.session.lease_for(invocation.context.agent()).await.map_err(|reason| {
             Failure::not_started(format!("tool {public_name:?}: its server is not connected: {reason}"))
         })?;
-        let params = CallToolRequestParams::new(self.name.clone()).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let request = ClientRequest::CallToolRequest(call);
         let answer = link.request(request, Some(invocation.context)).await;
         if let Err(RequestError::NotSent(reason)) = &answer {
-            self.session.report_broken(&link, reason);
+            link.report_broken(reason);
         }
         tool_return(public_name, answer)
     }

@@ -4,20 +4,21 @@ use std::{io, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::{ErrorCode, ErrorData, JsonRpcMessage, ProtocolVersion, RequestId},
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    model::{JsonRpcMessage, ProtocolVersion, RequestId},
+    service::TxJsonRpcMessage,
     transport::Transport,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::Mutex,
     time::timeout,
 };
 
-use super::answer_id::AnswerId;
-
-type Incoming = RxJsonRpcMessage<RoleClient>;
+use super::{
+    exact,
+    inbox::{Inbox, Incoming},
+};
 
 /// The id of the first question; all later ones are numbers.
 const PROBE: &str = "probe";
@@ -31,26 +32,16 @@ pub(super) enum Probed {
     Unknown,
 }
 
-/// The two pipes of a server. Lines that are no messages are passed over; an answer that is too large or
-/// misshapen ends its own call, not the link.
+/// The two pipes of a server.
 pub(super) struct Pipes<R, W> {
-    read: BufReader<R>,
-    line: Vec<u8>,
-    /// The rest of a line that is too large.
-    skipping: Option<Skipped>,
-    largest: usize,
+    inbox: Inbox<BufReader<R>>,
     write: Arc<Mutex<Option<W>>>,
-}
-
-struct Skipped {
-    id: AnswerId,
-    answered: bool,
 }
 
 impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
     pub(super) fn new(read: R, write: W, largest: usize) -> Self {
-        let read = BufReader::with_capacity(64 * 1024, read);
-        Self { read, line: Vec::new(), skipping: None, largest, write: Arc::new(Mutex::new(Some(write))) }
+        let inbox = Inbox::new(BufReader::with_capacity(64 * 1024, read), largest);
+        Self { inbox, write: Arc::new(Mutex::new(Some(write))) }
     }
 
     /// Asks the server whether it speaks the revision without a handshake, and waits for an answer of any kind: it
@@ -72,7 +63,7 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
                 write.flush().await?;
             }
             loop {
-                match self.advance().await? {
+                match self.inbox.advance().await? {
                     Some(JsonRpcMessage::Response(answer)) if is_probe(&answer.id) => {
                         break Ok(Probed::Known);
                     }
@@ -86,44 +77,6 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         };
         let answered: Result<io::Result<Probed>, _> = timeout(patience, asking).await;
         answered.map_or(Probed::Unknown, |answer| answer.unwrap_or(Probed::Unknown))
-    }
-
-    /// Takes what has arrived of the current line. An error is the end of the stream.
-    ///
-    /// The service drops this future whenever it has something to send, so nothing may be in it across an await.
-    async fn advance(&mut self) -> io::Result<Option<Incoming>> {
-        let chunk = self.read.fill_buf().await?;
-        if chunk.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(chunk.len(), |at| at + 1);
-        if self.skipping.is_none() && self.line.len() + taken > self.largest {
-            let mut id = AnswerId::default();
-            id.feed(&std::mem::take(&mut self.line));
-            self.skipping = Some(Skipped { id, answered: false });
-        }
-        let mut message = None;
-        if let Some(skipped) = &mut self.skipping {
-            skipped.id.feed(&chunk[..taken]);
-            if let Some(id) = skipped.id.found()
-                && !skipped.answered
-            {
-                skipped.answered = true;
-                message = Some(refusal(id, format!("its answer is larger than {} bytes", self.largest)));
-            }
-            if end.is_some() {
-                self.skipping = None;
-            }
-        } else {
-            self.line.extend_from_slice(&chunk[..taken]);
-            if end.is_some() {
-                message = parse(&self.line);
-                self.line.clear();
-            }
-        }
-        self.read.consume(taken);
-        Ok(message)
     }
 }
 
@@ -140,7 +93,7 @@ where
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let write = self.write.clone();
         async move {
-            let mut bytes = serde_json::to_vec(&message)?;
+            let mut bytes = exact::frame(&message)?;
             bytes.push(b'\n');
             let mut write = write.lock().await;
             let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
@@ -151,7 +104,7 @@ where
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
-            match self.advance().await {
+            match self.inbox.advance().await {
                 // It comes late when the server was slow; by now nobody waits for it.
                 Ok(Some(message)) if answers_probe(&message) => {}
                 Ok(Some(message)) => return Some(message),
@@ -179,27 +132,10 @@ fn answers_probe(message: &Incoming) -> bool {
     }
 }
 
-fn parse(line: &[u8]) -> Option<Incoming> {
-    let misshapen = match serde_json::from_slice(line) {
-        Ok(message) => return Some(message),
-        Err(error) => error,
-    };
-    tracing::debug!(%misshapen, "an MCP server sent a line that is no message");
-    let value: Value = serde_json::from_slice(line).ok()?;
-    if value.get("method").is_some() {
-        return None;
-    }
-    let id = serde_json::from_value(value.get("id")?.clone()).ok()?;
-    Some(refusal(id, "its answer is not what the protocol allows".to_owned()))
-}
-
-/// An error in the place of the answer that the server sent.
-fn refusal(id: RequestId, reason: String) -> Incoming {
-    JsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, reason, None), Some(id))
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     async fn received(stream: &[u8], largest: usize) -> Vec<Incoming> {

@@ -9,14 +9,14 @@ use std::{
 };
 
 /// A text that the environment or the command line of all processes of one test holds, and nobody else's.
-pub(super) fn mark() -> String {
+pub(crate) fn mark() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     // As the fraction of a number of seconds it can be told to `sleep`.
     format!("86399.{}{:03}7", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The processes that carry a mark, with their command lines.
-pub(super) fn marked(mark: &str) -> Vec<(u32, String)> {
+pub(crate) fn marked(mark: &str) -> Vec<(u32, String)> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let read = |pid, what| {
@@ -28,7 +28,7 @@ pub(super) fn marked(mark: &str) -> Vec<(u32, String)> {
 }
 
 /// Waits until so many processes carry a mark.
-pub(super) fn wait_for(count: usize, mark: &str) {
+pub(crate) fn wait_for(count: usize, mark: &str) {
     let began = Instant::now();
     while marked(mark).len() < count {
         assert!(began.elapsed() < Duration::from_secs(20), "only {:?}", marked(mark));
@@ -37,7 +37,7 @@ pub(super) fn wait_for(count: usize, mark: &str) {
 }
 
 /// Waits until no process carries a mark any more.
-pub(super) fn assert_gone(mark: &str) {
+pub(crate) fn assert_gone(mark: &str) {
     let began = Instant::now();
     loop {
         let left = marked(mark);
@@ -49,7 +49,7 @@ pub(super) fn assert_gone(mark: &str) {
     }
 }
 
-pub(super) fn kill_now(pid: u32) {
+pub(crate) fn kill_now(pid: u32) {
     // It may have ended by itself.
     let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).output();
 }

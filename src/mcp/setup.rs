@@ -1,0 +1,44 @@
+//! The MCP servers that an engine begins with.
+
+use std::collections::BTreeMap;
+
+use super::McpServerConfig;
+use crate::{
+    Engine,
+    config::{ConfigError, McpSection, WrittenConfig},
+};
+
+/// What a configuration says about servers.
+#[derive(Debug, Default)]
+pub(crate) struct McpServers {
+    section: McpSection,
+    servers: BTreeMap<String, McpServerConfig>,
+}
+
+impl McpServers {
+    /// Takes what a configuration says.
+    pub(crate) fn take(&mut self, section: &McpSection) -> Result<(), ConfigError> {
+        self.servers.extend(section.servers(|name| std::env::var(name).ok())?);
+        self.section.servers.extend(section.servers.clone());
+        Ok(())
+    }
+
+    /// Adds them to an engine that has none yet.
+    pub(crate) fn start(&self, engine: &Engine) {
+        for (name, config) in &self.servers {
+            engine.mcp().add_new(name, config.clone()).expect("names that differ and were checked");
+        }
+    }
+
+    /// Adds those that are as they were to a written configuration.
+    pub(crate) fn write_to(&self, engine: &Engine, written: &mut WrittenConfig) {
+        let now = engine.mcp().configs();
+        let is_same = |name: &str| now.get(name).map(|config| &**config) == self.servers.get(name);
+        let kept = self.section.servers.iter().filter(|(name, _)| is_same(name));
+        written.config.mcp.servers = kept.map(|(name, section)| (name.clone(), section.clone())).collect();
+        for server in written.config.mcp.servers.keys() {
+            let tools = engine.mcp().tools(Some(server)).unwrap_or_default();
+            written.left_out.retain(|name| !tools.iter().any(|tool| tool.name == *name));
+        }
+    }
+}
