@@ -1,5 +1,6 @@
 //! MCP servers.
 
+mod asking;
 mod callers;
 mod calls;
 mod chaos;

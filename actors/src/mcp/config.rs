@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{health::HealthCheck, isolation::Isolation};
+use super::{health::HealthCheck, host::McpRoot, isolation::Isolation, notice::McpLogLevel};
 
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
@@ -93,6 +93,19 @@ pub struct McpServerConfig {
     pub isolation: Option<Isolation>,
     /// Asks the server now and then whether it is still there. Default `None`: never.
     pub health: Option<HealthCheck>,
+    /// The places that the server may work in, beside those that the [host](super::McpHost::roots) names. Default:
+    /// none.
+    pub roots: Vec<McpRoot>,
+    /// From which gravity on the server is asked for its log, which arrives as
+    /// [notices](super::McpPool::notices). Default `None`: it is not asked, and may send what it likes.
+    pub log_level: Option<McpLogLevel>,
+    /// How long a question of the server is held open for people to answer. After it, the server is told that it is
+    /// cancelled. Without effect from 2026-07-28 on, where nothing is held. Default 1 h: people are not always there.
+    pub question_timeout: Duration,
+    /// Sends a call again, from its start, when its question is answered in another process than the one that it was
+    /// asked in, and the server has a session: then the request that asked is gone. Default: false, because what the
+    /// call had done before it asked would be done twice; then the call is `lost`, unless its tool is idempotent.
+    pub repeat_asked: bool,
 }
 
 /// How connecting is tried again after a failure.
@@ -165,6 +178,10 @@ impl McpServerConfig {
             drain: Duration::from_secs(10),
             isolation: None,
             health: None,
+            roots: Vec::new(),
+            log_level: None,
+            question_timeout: Duration::from_hours(1),
+            repeat_asked: false,
         }
     }
 
@@ -218,6 +235,34 @@ impl McpServerConfig {
     #[must_use]
     pub fn trust_hints(mut self, trust: bool) -> Self {
         self.trust_hints = trust;
+        self
+    }
+
+    /// Adds a place that the server may work in.
+    #[must_use]
+    pub fn root(mut self, root: McpRoot) -> Self {
+        self.roots.push(root);
+        self
+    }
+
+    /// Sets from which gravity on the server's log is wanted.
+    #[must_use]
+    pub fn log_level(mut self, level: McpLogLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+
+    /// Sets how long a question of the server is held open.
+    #[must_use]
+    pub fn question_timeout(mut self, timeout: Duration) -> Self {
+        self.question_timeout = timeout;
+        self
+    }
+
+    /// Sets whether a call is sent again when its question is answered in another process.
+    #[must_use]
+    pub fn repeat_asked(mut self, repeat: bool) -> Self {
+        self.repeat_asked = repeat;
         self
     }
 

@@ -13,11 +13,16 @@
 mod actor;
 mod answer;
 mod answer_id;
+mod asking;
 mod callers;
+mod completion;
 mod config;
+mod desk;
 mod exact;
 mod handler;
 mod health;
+mod held;
+mod host;
 mod http;
 mod http_client;
 mod inbox;
@@ -25,23 +30,31 @@ mod isolation;
 mod link;
 mod listing;
 mod names;
+mod notice;
+mod pending;
 mod pool;
 mod progress;
+mod question;
 mod reload;
 mod requests;
+mod rounds;
 mod scope;
 mod send_error;
 mod session;
 mod sse;
 mod status;
+mod subscription;
 mod tool;
 mod wire;
 
 pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
+    completion::McpReference,
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
     health::{HealthCheck, HealthProbe},
+    host::{McpHost, McpRoot, SamplingRequest},
     isolation::{Credentials, Isolation},
+    notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
     pool::{McpPool, check_name},
     reload::McpChanges,
     requests::ServerAnswer,
