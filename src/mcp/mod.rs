@@ -13,7 +13,7 @@ pub use check::{ServerCheck, check_servers};
 pub use servers::{ServersError, read_servers};
 pub use toolyard_actors::mcp::{
     Backoff, Credentials, HealthCheck, HealthProbe, Isolation, LinkMode, McpChanges, McpError, McpHost,
-    McpLink, McpLogLevel, McpNotice, McpNoticeKind, McpNotices, McpPool, McpReference, McpRoot,
+    McpLink, McpLogLevel, McpLogin, McpNotice, McpNoticeKind, McpNotices, McpPool, McpReference, McpRoot,
     McpServerConfig, McpServerStatus, McpState, ProtocolEra, SamplingRequest, ServerAnswer,
 };
 pub use unreachable::stand_ins;

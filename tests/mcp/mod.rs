@@ -6,6 +6,7 @@ mod calls;
 mod chaos;
 mod cli;
 mod configured;
+mod conformance;
 mod drain;
 mod engine_killed;
 mod faulty;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{health::HealthCheck, host::McpRoot, isolation::Isolation, notice::McpLogLevel};
+use super::{health::HealthCheck, host::McpRoot, isolation::Isolation, login::McpLogin, notice::McpLogLevel};
 
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
@@ -93,6 +93,9 @@ pub struct McpServerConfig {
     pub isolation: Option<Isolation>,
     /// Asks the server now and then whether it is still there. Default `None`: never.
     pub health: Option<HealthCheck>,
+    /// How to log in at a server that is reached by streamable HTTP. Default `None`: it refuses who does not show
+    /// enough by the headers.
+    pub login: Option<McpLogin>,
     /// The places that the server may work in, beside those that the [host](super::McpHost::roots) names. Default:
     /// none.
     pub roots: Vec<McpRoot>,
@@ -178,6 +181,7 @@ impl McpServerConfig {
             drain: Duration::from_secs(10),
             isolation: None,
             health: None,
+            login: None,
             roots: Vec::new(),
             log_level: None,
             question_timeout: Duration::from_hours(1),
@@ -235,6 +239,13 @@ impl McpServerConfig {
     #[must_use]
     pub fn trust_hints(mut self, trust: bool) -> Self {
         self.trust_hints = trust;
+        self
+    }
+
+    /// Sets how to log in.
+    #[must_use]
+    pub fn login(mut self, login: McpLogin) -> Self {
+        self.login = Some(login);
         self
     }
 

@@ -7,8 +7,9 @@ use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, LoggingLevel
 use serde_json::{Value, json};
 
 use super::{
-    config::McpServerConfig,
+    config::{McpLink, McpServerConfig},
     host::McpHost,
+    login::Identity,
     notice::{McpNoticeKind, NoticeBoard},
 };
 
@@ -18,6 +19,7 @@ pub(super) struct Desk {
     host: Arc<McpHost>,
     notices: NoticeBoard,
     pub(super) config: Arc<McpServerConfig>,
+    pub(super) identity: Option<Arc<Identity>>,
 }
 
 impl Desk {
@@ -27,7 +29,13 @@ impl Desk {
         notices: NoticeBoard,
         config: Arc<McpServerConfig>,
     ) -> Self {
-        Self { server: server.into(), host, notices, config }
+        let identity = match (&config.link, &config.login) {
+            (McpLink::Http { url, .. }, Some(login)) => {
+                Some(Arc::new(Identity::new(login.clone(), url.clone())))
+            }
+            _ => None,
+        };
+        Self { server: server.into(), host, notices, config, identity }
     }
 
     /// What a server is told about us.

@@ -6,13 +6,14 @@ use std::{collections::HashMap, future::Future, sync::Arc};
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use reqwest::{
     Client, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
 };
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    transport::auth::WWWAuthenticateParams,
     transport::streamable_http_client::{
-        HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-        StreamableHttpResponseLimits,
+        AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+        StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
     },
 };
 use sse_stream::{Sse, SseStream};
@@ -56,7 +57,7 @@ impl StreamableHttpClient for HttpClient {
             {
                 let id = request.id.clone();
                 let body = exact::frame(&message)?;
-                self.post_call(&uri, id, body, session, headers, limits).await
+                self.post_call(&uri, id, body, session, auth, headers, limits).await
             }
             _ => self.0.post_message_with_response_limits(uri, message, session, auth, headers, limits).await,
         }
@@ -106,6 +107,7 @@ impl HttpClient {
         id: RequestId,
         body: Vec<u8>,
         session: Option<Arc<str>>,
+        auth: Option<String>,
         headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
@@ -115,8 +117,14 @@ impl HttpClient {
         if let Some(session) = &session {
             request = request.header("mcp-session-id", &**session);
         }
+        if let Some(token) = auth {
+            request = request.bearer_auth(token);
+        }
         let answer = request.send().await?;
         let status = answer.status();
+        if let Some(challenge) = challenge(&answer) {
+            return Err(challenge);
+        }
         if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
@@ -146,6 +154,19 @@ impl HttpClient {
             }
             _ => Err(HttpStatusError::new(status.as_u16(), None).into()),
         }
+    }
+}
+
+/// What the server wants us to show first.
+fn challenge(answer: &Response) -> Option<StreamableHttpError<reqwest::Error>> {
+    let header = answer.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
+    match answer.status() {
+        StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(header))),
+        StatusCode::FORBIDDEN => {
+            let scope = WWWAuthenticateParams::parse(&header, answer.url()).scope;
+            Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(header, scope)))
+        }
+        _ => None,
     }
 }
 

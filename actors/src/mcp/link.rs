@@ -28,6 +28,7 @@ use super::{
     config::{McpLink, McpServerConfig, ProtocolEra},
     handler::LinkHandler,
     http::Address,
+    login_client::{Entry, MOST_LOGINS},
     pending::{Counted, Pending},
     send_error::SendError,
     sse::EventLink,
@@ -125,6 +126,35 @@ pub(super) async fn open(
     handler: LinkHandler,
     wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
+    let Some(identity) = handler.desk.identity.clone() else {
+        return open_as(None, config, generation, handler, wanted).await;
+    };
+    let mut logins = 0;
+    loop {
+        let entry = Entry::new(identity.clone());
+        let opening = open_as(Some(entry.clone()), config, generation, handler.clone(), wanted.clone());
+        match opening.await {
+            Ok(opened) => {
+                entry.wait_from_now_on();
+                return Ok(opened);
+            }
+            Err(end) => {
+                logins += 1;
+                if logins > MOST_LOGINS || !entry.log_in().await.map_err(LinkEnd::plain)? {
+                    return Err(end);
+                }
+            }
+        }
+    }
+}
+
+async fn open_as(
+    entry: Option<Entry>,
+    config: &McpServerConfig,
+    generation: u64,
+    handler: LinkHandler,
+    wanted: watch::Receiver<BTreeSet<String>>,
+) -> Result<Opened, LinkEnd> {
     let opening = async {
         match &config.link {
             McpLink::Stdio { command, args, env, folder } => {
@@ -139,7 +169,7 @@ pub(super) async fn open(
             }
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let transport = address.streamable(config.largest_message_bytes);
+                let transport = address.streamable(config.largest_message_bytes, entry);
                 open_over(transport, config.era, generation, handler, wanted).await
             }
             McpLink::Sse { url, headers } => {

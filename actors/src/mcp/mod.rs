@@ -29,6 +29,8 @@ mod inbox;
 mod isolation;
 mod link;
 mod listing;
+mod login;
+mod login_client;
 mod names;
 mod notice;
 mod pending;
@@ -54,6 +56,7 @@ pub use self::{
     health::{HealthCheck, HealthProbe},
     host::{McpHost, McpRoot, SamplingRequest},
     isolation::{Credentials, Isolation},
+    login::McpLogin,
     notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
     pool::{McpPool, check_name},
     reload::McpChanges,
