@@ -108,7 +108,7 @@ async fn a_call_may_ask_several_times_and_may_be_declined() {
         let engine = server.plain_engine().await;
         let mut list = report(&engine, &["s_ask_twice"]).await.suspend(CallId::default());
         let mut given = [json!({"name": "Ada", "title": "Lady"}), json!({"action": "decline"})].into_iter();
-        let last = loop {
+        let ended = loop {
             let id = list.parked[0].call.request_id.clone();
             let answers = Answers::new().with(id, input(&given.next().unwrap()));
             let report = engine.resume(&mut list, &answers, ExecuteOptions::new()).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_call_may_ask_several_times_and_may_be_declined() {
         let content = json!({"name": "Ada", "title": "Lady"});
         let expected =
             json!([{"who": {"action": "accept", "content": content}}, {"who": {"action": "decline"}}]);
-        assert_eq!(said(&last), expected, "{form}");
+        assert_eq!(said(&ended), expected, "{form}");
         engine.shutdown(Duration::ZERO).await;
     }
 }

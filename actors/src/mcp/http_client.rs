@@ -5,7 +5,7 @@ use std::{collections::HashMap, future::Future, sync::Arc};
 
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use reqwest::{
-    Client, Response, StatusCode,
+    Client, RequestBuilder, Response, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
 };
 use rmcp::{
@@ -57,7 +57,11 @@ impl StreamableHttpClient for HttpClient {
             {
                 let id = request.id.clone();
                 let body = exact::frame(&message)?;
-                self.post_call(&uri, id, body, session, auth, headers, limits).await
+                let mut call = self.0.post(&*uri).body(body).headers(headers.into_iter().collect());
+                if let Some(token) = auth {
+                    call = call.bearer_auth(token);
+                }
+                self.post_call(call, id, session, limits).await
             }
             _ => self.0.post_message_with_response_limits(uri, message, session, auth, headers, limits).await,
         }
@@ -103,22 +107,15 @@ impl StreamableHttpClient for HttpClient {
 impl HttpClient {
     async fn post_call(
         &self,
-        uri: &str,
+        mut request: RequestBuilder,
         id: RequestId,
-        body: Vec<u8>,
         session: Option<Arc<str>>,
-        auth: Option<String>,
-        headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
-        let mut request = self.0.post(uri).body(body).headers(headers.into_iter().collect());
         request = request.header(ACCEPT, "text/event-stream, application/json");
         request = request.header(CONTENT_TYPE, "application/json");
         if let Some(session) = &session {
             request = request.header("mcp-session-id", &**session);
-        }
-        if let Some(token) = auth {
-            request = request.bearer_auth(token);
         }
         let answer = request.send().await?;
         let status = answer.status();

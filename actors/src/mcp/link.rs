@@ -356,7 +356,8 @@ impl Link {
         let asker = self.handler.asking.begin();
         let mut options = PeerRequestOptions::no_options();
         options.meta.clone_from(&self.meta);
-        let sent = self.peer.send_cancellable_request(request, options).await;
+        // Of many kilobytes, which a call need not hold while it waits.
+        let sent = Box::pin(self.peer.send_cancellable_request(request, options)).await;
         let handle = sent.map_err(|_| closed())?;
         Ok(Pending::new(handle, self.pid.is_some(), asker, &self.handler.progress, counted))
     }

@@ -136,7 +136,8 @@ impl StreamableHttpClient for LoginClient {
         headers: Headers,
     ) -> Outcome<StreamableHttpPostResponse> {
         let limits = StreamableHttpResponseLimits::default();
-        self.post_message_with_response_limits(uri, message, session, auth, headers, limits).await
+        let posting = self.post_message_with_response_limits(uri, message, session, auth, headers, limits);
+        Box::pin(posting).await
     }
 
     async fn post_message_with_response_limits(

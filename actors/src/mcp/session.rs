@@ -111,7 +111,8 @@ impl Session {
     pub(super) async fn lease(&self) -> Result<Lease, String> {
         let late = || format!("no connection was had within {} s", self.config.connect_timeout.as_secs_f64());
         if self.config.mode == LinkMode::PerCall {
-            return timeout(self.config.connect_timeout, self.private_link()).await.map_err(|_| late())?;
+            let opening = Box::pin(self.private_link());
+            return timeout(self.config.connect_timeout, opening).await.map_err(|_| late())?;
         }
         if let Some(link) = self.open_link() {
             return Ok(self.lent(link, false));
