@@ -3,8 +3,12 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use tokio::io::DuplexStream;
 
-use super::{health::HealthCheck, host::McpRoot, isolation::Isolation, login::McpLogin, notice::McpLogLevel};
+use super::{
+    health::HealthCheck, host::McpRoot, in_process::InProcess, isolation::Isolation, login::McpLogin,
+    notice::McpLogLevel,
+};
 
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
@@ -35,6 +39,8 @@ pub enum McpLink {
         /// Headers of every request.
         headers: BTreeMap<String, String>,
     },
+    /// A server in this process.
+    InProcess(InProcess),
 }
 
 /// How connections to a server are used.
@@ -164,6 +170,12 @@ impl McpServerConfig {
     /// A server that is reached by HTTP with server-sent events.
     pub fn sse(url: impl Into<String>) -> Self {
         Self::new(McpLink::Sse { url: url.into(), headers: BTreeMap::new() })
+    }
+
+    /// A server in this process: `connect` gives the client's end of a pair of streams for each connection, and serves
+    /// the other, one message a line.
+    pub fn in_process(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self::new(McpLink::InProcess(InProcess::new(connect)))
     }
 
     /// Starts with a link and all defaults.
@@ -319,6 +331,7 @@ impl fmt::Debug for McpLink {
             Self::Http { headers, .. } => {
                 f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
             }
+            Self::InProcess(server) => server.fmt(f),
             Self::Sse { headers, .. } => {
                 f.debug_struct("Sse").field("headers", &headers.keys()).finish_non_exhaustive()
             }

@@ -172,6 +172,11 @@ async fn open_as(
                 let transport = address.streamable(config.largest_message_bytes, entry);
                 open_over(transport, config.era, generation, handler, wanted).await
             }
+            McpLink::InProcess(server) => {
+                let (read, write) = tokio::io::split(server.connect());
+                let pipes = Pipes::new(read, write, config.largest_message_bytes);
+                open_over(pipes, config.era, generation, handler, wanted).await
+            }
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 let opened = EventLink::open(address, config.largest_message_bytes).await;

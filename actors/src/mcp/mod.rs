@@ -25,6 +25,7 @@ mod held;
 mod host;
 mod http;
 mod http_client;
+mod in_process;
 mod inbox;
 mod isolation;
 mod link;
@@ -55,6 +56,7 @@ pub use self::{
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
     health::{HealthCheck, HealthProbe},
     host::{McpHost, McpRoot, SamplingRequest},
+    in_process::InProcess,
     isolation::{Credentials, Isolation},
     login::McpLogin,
     notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
