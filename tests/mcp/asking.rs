@@ -298,10 +298,12 @@ async fn without_a_model_servers_are_refused_and_roots_are_none() {
 }
 
 #[tokio::test]
-async fn what_is_typed_is_completed() {
+async fn templates_are_listed_and_what_is_typed_is_completed() {
     for form in FORMS {
         let server = Asking::new(form);
         let engine = server.plain_engine().await;
+        let templates = engine.mcp().resource_templates(None).await.unwrap().remove(0).items.unwrap();
+        assert_eq!(templates[0]["uriTemplate"], "res://{a}");
         let known = [("b".to_owned(), "c".to_owned())].into();
         let of = McpReference::Template("res://{a}".into());
         let answer = engine.mcp().complete("s", of, "a", "Mos", known).await.unwrap();

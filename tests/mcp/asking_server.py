@@ -126,6 +126,10 @@ def handle(message):
     if method == "tools/list":
         tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
         return answer(id, {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+    if method == "resources/templates/list":
+        templates = [{"name": "file", "uriTemplate": "res://{a}"}]
+        listed = {"resourceTemplates": templates, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        return answer(id, listed)
     if method == "tools/call":
         return call(id, params["name"], params)
     if method == "completion/complete":
