@@ -13,6 +13,7 @@ use crate::python::PythonSetup;
 use crate::{
     Engine,
     config::{Builtins, Config, ConfigError, Settings},
+    engine::McpSetup,
     providers::Providers,
     system::{MakeRuntime, StartError, SystemThread},
 };
@@ -30,6 +31,7 @@ pub struct EngineBuilder {
     pub(crate) python: PythonSetup,
     #[cfg(feature = "mcp")]
     mcp_servers: crate::mcp::setup::McpServers,
+    mcp_host: McpSetup,
 }
 
 impl EngineBuilder {
@@ -200,6 +202,15 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets what the host does for MCP servers that ask for a model or for the places they may work in. Default:
+    /// nothing, and they are told so.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn mcp_host(mut self, host: crate::mcp::McpHost) -> Self {
+        self.mcp_host = host;
+        self
+    }
+
     /// Sets how often a tool's actor that died is replaced. Default: 10 times in 60 s.
     #[must_use]
     pub fn restarts(mut self, policy: RestartPolicy) -> Self {
@@ -267,7 +278,7 @@ impl EngineBuilder {
         let closing = providers.clone();
         let (thread, yard, prepared) =
             SystemThread::start(runtime, self.config, self.changes, prepare, closing)?;
-        let engine = Engine::new(thread, yard, settings, providers, prepared);
+        let engine = Engine::new(thread, yard, settings, providers, prepared, self.mcp_host);
         #[cfg(feature = "mcp")]
         engine.settings().mcp.start(&engine);
         Ok(engine)

@@ -51,6 +51,13 @@ struct Inner {
     mcp: crate::mcp::McpPool,
 }
 
+/// What the host does for MCP servers.
+#[cfg(feature = "mcp")]
+pub(crate) type McpSetup = crate::mcp::McpHost;
+/// What the host does for MCP servers: there are none.
+#[cfg(not(feature = "mcp"))]
+pub(crate) type McpSetup = ();
+
 /// What was made ready before anybody could use the engine.
 #[cfg(feature = "python")]
 pub(crate) type Prepared = crate::python::EnginePython;
@@ -96,10 +103,11 @@ impl Engine {
         settings: Settings,
         providers: Arc<Providers>,
         prepared: Prepared,
+        #[cfg_attr(not(feature = "mcp"), allow(unused))] mcp: McpSetup,
     ) -> Self {
         let inner = Inner {
             #[cfg(feature = "mcp")]
-            mcp: crate::mcp::McpPool::new(yard.clone()),
+            mcp: crate::mcp::McpPool::new(yard.clone(), mcp),
             yard,
             thread,
             settings,

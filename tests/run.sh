@@ -50,18 +50,13 @@ step_venvs() {
   venv mcp2 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
 }
 
-# MCP servers that people use.
 step_npm() {
-  local folder=$TOOLYARD_TEST_VENVS/npm-mcp
-  local packages=(
-    @modelcontextprotocol/server-everything@2026.8.31
-    @modelcontextprotocol/server-filesystem@2026.8.31
-    @modelcontextprotocol/server-memory@2026.8.31
-  )
-  if [[ "$(cat "$folder/made-with" 2> /dev/null)" == "${packages[*]}" ]]; then return; fi
-  mkdir -p "$folder"
-  npm install --silent --no-audit --no-fund --prefix "$folder" "${packages[@]}"
-  echo "${packages[*]}" > "$folder/made-with"
+  # MCP servers that people use.
+  npm_folder mcp @modelcontextprotocol/server-everything@2026.8.31 \
+    @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31
+  # The conformance suite of MCP, and the Node that it needs, which is newer than Debian's.
+  npm_folder conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 \
+    "node-linux-$(node -p process.arch)@22.23.5"
 }
 
 step_format() {
@@ -172,6 +167,15 @@ venv() {
   rm -rf "$folder"
   python3 -m venv "$folder"
   "$folder/bin/pip" install --quiet --disable-pip-version-check "${@:2}"
+  echo "$wanted" > "$folder/made-with"
+}
+
+# npm_folder NAME PACKAGE…: installs packages into npm-NAME, anew when they changed.
+npm_folder() {
+  local folder=$TOOLYARD_TEST_VENVS/npm-$1 wanted=${*:2}
+  if [[ "$(cat "$folder/made-with" 2> /dev/null)" == "$wanted" ]]; then return; fi
+  mkdir -p "$folder"
+  npm install --silent --no-audit --no-fund --prefix "$folder" "${@:2}"
   echo "$wanted" > "$folder/made-with"
 }
 

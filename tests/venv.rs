@@ -12,8 +12,14 @@ pub(crate) fn python(name: &str) -> PathBuf {
 /// Returns a program of the npm packages that `tests/run.sh` installs.
 #[cfg(feature = "mcp")]
 pub(crate) fn npm(program: &str) -> PathBuf {
-    let path = folder().join("npm-mcp/node_modules/.bin").join(program);
-    assert!(path.exists(), "{} is missing: `tests/run.sh npm` installs it", path.display());
+    npm_modules("mcp").join(".bin").join(program)
+}
+
+/// Returns the folder of the packages `npm-NAME`.
+#[cfg(feature = "mcp")]
+pub(crate) fn npm_modules(name: &str) -> PathBuf {
+    let path = folder().join(format!("npm-{name}/node_modules"));
+    assert!(path.exists(), "{} is missing: `tests/run.sh npm` makes it", path.display());
     path
 }
 

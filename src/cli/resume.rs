@@ -14,6 +14,11 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     let (mut file, mut list) = SuspendFile::open(&options.file)?;
     list.recover();
     let engine = setup::engine(&options.engine)?;
+    #[cfg(feature = "mcp")]
+    {
+        let waiting: Vec<_> = list.parked.iter().map(|parked| parked.call.tool.as_str()).collect();
+        crate::servers::wait_for(&engine, &waiting).await;
+    }
     let interrupt = Interrupt::listen()?;
     let recording = Recording::start(&engine, &options.record)?;
     let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;

@@ -82,15 +82,23 @@ pub(crate) async fn settled(engine: &Engine) {
 /// Waits until the tools are there that a document calls, or no server can bring them any more; what then is still
 /// missing because its server cannot be reached says so.
 pub(crate) async fn ready_for(engine: &Engine, document: &Document, list: ExecuteOptions) -> ExecuteOptions {
-    let called = document.calls.iter().flatten().map(|call| call.name.as_str());
-    let missing = || -> Vec<&str> {
+    let called: Vec<_> = document.calls.iter().flatten().map(|call| call.name.as_str()).collect();
+    let missing = wait_for(engine, &called).await;
+    stand_ins(engine.mcp(), missing).into_iter().fold(list, ExecuteOptions::guest)
+}
+
+/// Waits until these tools are there, or no server can bring them any more; gives those that are still missing.
+pub(crate) async fn wait_for<'a>(engine: &Engine, called: &[&'a str]) -> Vec<&'a str> {
+    let missing = || -> Vec<&'a str> {
         let specs = engine.specs();
         let known: Vec<_> = specs.iter().map(|spec| name::key(&spec.name)).collect();
-        called.clone().filter(|name| !known.contains(&name::key(name))).collect()
+        called.iter().filter(|name| !known.contains(&name::key(name))).copied().collect()
     };
-    if engine.mcp().servers().is_empty() || missing().is_empty() {
-        return list;
+    if engine.mcp().servers().is_empty() {
+        return Vec::new();
     }
-    engine.mcp().settled(PATIENCE, || missing().is_empty()).await;
-    stand_ins(engine.mcp(), missing()).into_iter().fold(list, ExecuteOptions::guest)
+    if !missing().is_empty() {
+        engine.mcp().settled(PATIENCE, || missing().is_empty()).await;
+    }
+    missing()
 }

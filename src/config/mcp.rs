@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 use toolyard_actors::mcp::{
-    Backoff, HealthCheck, HealthProbe, Isolation, LinkMode, McpServerConfig, ProtocolEra,
+    Backoff, HealthCheck, HealthProbe, Isolation, LinkMode, McpLogLevel, McpRoot, McpServerConfig,
+    ProtocolEra,
 };
 
 use super::{error::ConfigError, seconds::Seconds};
@@ -86,6 +87,19 @@ pub struct McpServerSection {
     /// Asks the server now and then whether it is still there. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthSection>,
+    /// The URIs of the places that the server may work in. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
+    /// From which gravity on the server is asked for its log: `debug`, `info`, `notice`, `warning`, `error`,
+    /// `critical`, `alert` or `emergency`. Default: it is not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_level: Option<McpLogLevel>,
+    /// How long a question of the server is held open for people to answer, in seconds. Default 3,600.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question_timeout_s: Option<Seconds>,
+    /// Sends a call again when its question is answered in another process, as `toolyard resume` does. Default false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat_asked: Option<bool>,
 }
 
 /// `[mcp.servers.NAME.backoff]`.
@@ -200,6 +214,11 @@ impl McpServerSection {
         config.backoff = self.backoff.as_ref().map_or(config.backoff, BackoffSection::backoff);
         config.isolation = self.isolation.as_ref().map(IsolationSection::isolation);
         config.health = self.health.as_ref().map(HealthSection::check);
+        config.roots = self.roots.iter().map(McpRoot::new).collect();
+        config.log_level = self.log_level;
+        config.question_timeout =
+            self.question_timeout_s.map_or(config.question_timeout, |seconds| seconds.0);
+        config.repeat_asked = self.repeat_asked.unwrap_or(config.repeat_asked);
         Ok(config)
     }
 }
@@ -278,6 +297,10 @@ private_links = 2
 backoff = { first_s = 1, longest_s = 2, tries = 3 }
 isolation = { most = 7, idle_s = 8 }
 health = { every_s = 9, within_s = 1, by = "list" }
+roots = ["file:///srv"]
+log_level = "warning"
+question_timeout_s = 30
+repeat_asked = true
 
 [mcp.servers.web]
 url = "http://127.0.0.1:1/mcp"
@@ -307,7 +330,11 @@ disabled = true
             .trust_hints(true)
             .backoff(Backoff { first: seconds(1), longest: seconds(2), tries: 3 })
             .isolation(Isolation::default().most(7).idle(seconds(8)))
-            .health(HealthCheck::default().every(seconds(9)).within(seconds(1)).by(HealthProbe::List));
+            .health(HealthCheck::default().every(seconds(9)).within(seconds(1)).by(HealthProbe::List))
+            .root(McpRoot::new("file:///srv"))
+            .log_level(McpLogLevel::Warning)
+            .question_timeout(seconds(30))
+            .repeat_asked(true);
         let McpLink::Stdio { folder, .. } = &mut expected.link else { panic!("a program") };
         *folder = Some("/srv".into());
         expected.era = ProtocolEra::Legacy;

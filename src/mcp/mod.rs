@@ -12,7 +12,8 @@ mod unreachable;
 pub use check::{ServerCheck, check_servers};
 pub use servers::{ServersError, read_servers};
 pub use toolyard_actors::mcp::{
-    Backoff, Credentials, HealthCheck, HealthProbe, Isolation, LinkMode, McpChanges, McpError, McpLink,
-    McpPool, McpServerConfig, McpServerStatus, McpState, ProtocolEra, ServerAnswer,
+    Backoff, Credentials, HealthCheck, HealthProbe, InProcess, Isolation, LinkMode, McpChanges, McpError,
+    McpHost, McpLink, McpLogLevel, McpLogin, McpNotice, McpNoticeKind, McpNotices, McpPool, McpReference,
+    McpRoot, McpServerConfig, McpServerStatus, McpState, ProtocolEra, SamplingRequest, ServerAnswer,
 };
 pub use unreachable::stand_ins;

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::SERVER;
+use super::{SERVER, asking};
 
 /// Runs the program over two servers, one of which cannot be started.
 fn toolyard(arguments: &[&str], input: &Value) -> (Option<i32>, Value) {
@@ -41,6 +41,35 @@ fn calls_reach_servers_and_those_to_a_server_that_is_not_there_say_so() {
         refused["error"].as_str().unwrap().contains("no program \"no-such-program\" was found"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_question_of_a_server_is_answered_by_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let server =
+        json!({"command": "python3", "args": [asking::SERVER, "stateless"], "env": {"NOTES": path("notes")}});
+    std::fs::write(path("servers.json"), json!({"mcpServers": {"s": server}}).to_string()).unwrap();
+    let run = |arguments: &[&str], input: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+        command.args(arguments).arg("--mcp-config").arg(path("servers.json"));
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        (ended.status.code(), serde_json::from_slice::<Value>(&ended.stdout).unwrap())
+    };
+    let (code, report) =
+        run(&["call", "--suspend", &path("list.json")], r#"[{"name": "s_ask", "arguments": {}}]"#);
+    assert_eq!((code, &report["results"][0]["outcome"]), (Some(1), &json!("suspended")));
+    assert_eq!(report["results"][0].get("detail"), None);
+    let request = &report["requests"][0];
+    assert!(request["reason"].as_str().unwrap().contains("Who are you?"), "{request}");
+    let answer = format!("{}={}", request["id"].as_str().unwrap(), json!({"name": "Ada"}));
+    let (code, report) = run(&["resume", &path("list.json"), "--answer", &answer], "");
+    assert_eq!(code, Some(0), "{report}");
+    let output: Value = serde_json::from_str(report["results"][0]["output"].as_str().unwrap()).unwrap();
+    assert_eq!(output[0]["who"]["content"], json!({"name": "Ada", "title": "Dr"}));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! MCP servers.
 
+mod asking;
 mod callers;
 mod calls;
 mod chaos;
 mod cli;
 mod configured;
+mod conformance;
 mod drain;
 mod engine_killed;
 mod faulty;

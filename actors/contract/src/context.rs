@@ -73,6 +73,11 @@ impl CallContext {
         self.host.input(self.position)
     }
 
+    /// What the tool has kept with [`Failure::keep`](crate::Failure::keep) when it asked for the value.
+    pub fn kept(&self) -> Option<&Value> {
+        self.host.kept(self.position)
+    }
+
     /// Tells whether the call has been given up: cancelled, timed out, or its list ended.
     ///
     /// An async tool need not ask: its future is dropped. A blocking tool that can take long should
@@ -131,6 +136,11 @@ pub trait CallHost: Send + Sync {
     fn is_cancelled(&self, position: usize) -> bool;
     /// The value with which the call at `position` goes on. Default: none.
     fn input(&self, position: usize) -> Option<&RawValue> {
+        let _ = position;
+        None
+    }
+    /// What the tool of the call at `position` has kept when it asked for that value. Default: nothing.
+    fn kept(&self, position: usize) -> Option<&Value> {
         let _ = position;
         None
     }

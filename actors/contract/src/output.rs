@@ -192,6 +192,14 @@ impl Failure {
         Self { output: Some(Output::Text(arguments)), ..Self::with(Outcome::Suspended, question) }
     }
 
+    /// Keeps `memo` with the request of [`needs_input`](Self::needs_input): the call finds it in
+    /// [`CallContext::kept`](crate::CallContext::kept) when it goes on, also in another process. It is
+    /// part of the record of the list, so it must hold no secrets.
+    #[must_use]
+    pub fn keep(self, memo: Value) -> Self {
+        self.detail(|detail| detail.kept = Some(memo))
+    }
+
     fn with(outcome: Outcome, error: impl Into<String>) -> Self {
         Self { outcome, error: error.into(), output: None, detail: None }
     }
@@ -249,6 +257,9 @@ pub struct Detail {
     /// What an MCP server said beside its result.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Value>,
+    /// What a call that waits for a value wants to find again; moved to the record of its list.
+    #[serde(skip)]
+    pub kept: Option<Value>,
     /// How often the call was tried, when more than once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,

@@ -1,7 +1,9 @@
 //! The tool contract.
 
-use futures::future::BoxFuture;
 use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
 
 use crate::{
     Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, StatePart,
@@ -69,6 +71,12 @@ pub trait Tool: Send + Sync + 'static {
     /// The state part of a tool with inner state; see [`Stateful`](crate::Stateful). Default: none.
     fn state(&self) -> Option<StatePart> {
         None
+    }
+
+    /// Takes note that a call that asked for a value will not go on: somebody denied it. What the tool
+    /// still holds for it can go. Must not wait.
+    fn call_off(&self, kept: &Value) {
+        let _ = kept;
     }
 
     /// Starts the work of one call.

@@ -8,6 +8,7 @@
 //! ```
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Weak},
     time::{Duration, SystemTime},
 };
@@ -21,7 +22,8 @@ use tokio::{
 
 use super::{
     config::{LinkMode, McpServerConfig},
-    handler::OnToolsChanged,
+    desk::Desk,
+    handler::{LinkHandler, OnToolsChanged},
     link::{Link, LinkEnd, Opened, open},
     listing::list,
     pool::PoolInner,
@@ -114,9 +116,10 @@ enum Listing {
 }
 
 pub(crate) struct McpSessionActor {
-    name: String,
+    desk: Arc<Desk>,
     config: Arc<McpServerConfig>,
     pool: Weak<PoolInner>,
+    wanted: watch::Receiver<BTreeSet<String>>,
     state: State,
     /// Counts connections; messages about older ones are ignored.
     generation: u64,
@@ -134,16 +137,17 @@ pub(crate) struct McpSessionActor {
 
 impl McpSessionActor {
     pub(super) fn new(
-        name: String,
-        config: Arc<McpServerConfig>,
+        desk: Arc<Desk>,
         open: OpenLink,
         view: watch::Sender<View>,
+        wanted: watch::Receiver<BTreeSet<String>>,
         pool: Weak<PoolInner>,
     ) -> Self {
         Self {
-            name,
-            config,
+            config: desk.config.clone(),
+            desk,
             pool,
+            wanted,
             state: State::Idle,
             generation: 0,
             failures: 0,
@@ -174,7 +178,7 @@ impl McpSessionActor {
     }
 
     fn note_error(&self, error: String) {
-        tracing::warn!(server = self.name, error, "MCP server");
+        tracing::warn!(server = &*self.desk.server, error, "MCP server");
         self.view.send_modify(|view| {
             view.last_error = Some(error);
             view.settled = true;
@@ -197,8 +201,10 @@ impl McpSessionActor {
                 post(&actor, ToolsChanged(generation));
             }
         });
+        let handler = LinkHandler::new(self.desk.clone(), on_tools_changed);
+        let wanted = self.wanted.clone();
         let task = tokio::spawn(async move {
-            let opened = open(&config, generation, on_tools_changed).await;
+            let opened = open(&config, generation, handler, wanted).await;
             post(&actor, OpenEnded(generation, opened));
         });
         self.enter(State::Connecting(task.abort_handle()));
@@ -245,7 +251,8 @@ impl McpSessionActor {
         }
         self.listing = Listing::Now;
         let (generation, link, actor) = (self.generation, link.clone(), ctx.address());
-        let (name, pool, patience) = (self.name.clone(), self.pool.clone(), self.config.connect_timeout);
+        let (name, pool, patience) =
+            (self.desk.server.clone(), self.pool.clone(), self.config.connect_timeout);
         tokio::spawn(async move {
             let listed = match timeout(patience, list(&link)).await {
                 Ok(Ok(tools)) => match pool.upgrade() {
@@ -430,7 +437,7 @@ impl Handler<LinkEnded> for McpSessionActor {
         }
         self.listing = Listing::No;
         end.reason = self.broken.take().unwrap_or(end.reason);
-        let (name, reason) = (&self.name, &end.reason);
+        let (name, reason) = (&*self.desk.server, &end.reason);
         tracing::debug!(server = name, generation, reason, "MCP connection ended");
         match &self.state {
             State::Closing(_) => self.closed(ctx),

@@ -27,6 +27,9 @@ pub(super) fn tool_return(tool: &str, answer: Result<ServerResult, RequestError>
 }
 
 fn of_result(tool: &str, mut result: CallToolResult) -> ToolReturn {
+    if let Some(text) = lone_text(&mut result) {
+        return Ok(Output::Text(text).into());
+    }
     let exact = exact::taken(&mut result);
     let failed = result.is_error == Some(true);
     let text = joined_text(&result.content);
@@ -34,7 +37,7 @@ fn of_result(tool: &str, mut result: CallToolResult) -> ToolReturn {
     let is_lone_text = result.structured_content.is_none()
         && match result.content.as_slice() {
             [] => true,
-            [block] => text.is_some() && is_plain(block),
+            [block] => is_plain(block),
             _ => false,
         };
     let blocks = serde_json::to_value(&result.content).unwrap_or_default();
@@ -70,8 +73,20 @@ fn joined_text(content: &[ContentBlock]) -> Option<String> {
 
 /// Tells whether a block has nothing but its text.
 fn is_plain(block: &ContentBlock) -> bool {
-    let fields = serde_json::to_value(block);
-    fields.is_ok_and(|fields| fields.as_object().is_some_and(|fields| fields.len() == 2))
+    matches!(block, ContentBlock::Text(text) if text.meta.is_none() && text.annotations.is_none())
+}
+
+/// The text of a result that is a text and nothing else, as most are.
+fn lone_text(result: &mut CallToolResult) -> Option<String> {
+    let nothing_beside =
+        result.is_error != Some(true) && result.structured_content.is_none() && result.meta.is_none();
+    match result.content.as_mut_slice() {
+        [block] if nothing_beside && is_plain(block) => match block {
+            ContentBlock::Text(text) => Some(std::mem::take(&mut text.text)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Servers wrap what is no object as `{"result": x}`.

@@ -3,8 +3,12 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use tokio::io::DuplexStream;
 
-use super::{health::HealthCheck, isolation::Isolation};
+use super::{
+    health::HealthCheck, host::McpRoot, in_process::InProcess, isolation::Isolation, login::McpLogin,
+    notice::McpLogLevel,
+};
 
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
@@ -35,6 +39,8 @@ pub enum McpLink {
         /// Headers of every request.
         headers: BTreeMap<String, String>,
     },
+    /// A server in this process.
+    InProcess(InProcess),
 }
 
 /// How connections to a server are used.
@@ -93,6 +99,22 @@ pub struct McpServerConfig {
     pub isolation: Option<Isolation>,
     /// Asks the server now and then whether it is still there. Default `None`: never.
     pub health: Option<HealthCheck>,
+    /// How to log in at a server that is reached by streamable HTTP. Default `None`: it refuses who does not show
+    /// enough by the headers.
+    pub login: Option<McpLogin>,
+    /// The places that the server may work in, beside those that the [host](super::McpHost::roots) names. Default:
+    /// none.
+    pub roots: Vec<McpRoot>,
+    /// From which gravity on the server is asked for its log, which arrives as
+    /// [notices](super::McpPool::notices). Default `None`: it is not asked, and may send what it likes.
+    pub log_level: Option<McpLogLevel>,
+    /// How long a question of the server is held open for people to answer. After it, the server is told that it is
+    /// cancelled. Without effect from 2026-07-28 on, where nothing is held. Default 1 h: people are not always there.
+    pub question_timeout: Duration,
+    /// Sends a call again, from its start, when its question is answered in another process than the one that it was
+    /// asked in, and the server has a session: then the request that asked is gone. Default: false, because what the
+    /// call had done before it asked would be done twice; then the call is `lost`, unless its tool is idempotent.
+    pub repeat_asked: bool,
 }
 
 /// How connecting is tried again after a failure.
@@ -150,6 +172,12 @@ impl McpServerConfig {
         Self::new(McpLink::Sse { url: url.into(), headers: BTreeMap::new() })
     }
 
+    /// A server in this process: `connect` gives the client's end of a pair of streams for each connection, and serves
+    /// the other, one message a line.
+    pub fn in_process(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self::new(McpLink::InProcess(InProcess::new(connect)))
+    }
+
     /// Starts with a link and all defaults.
     pub fn new(link: McpLink) -> Self {
         Self {
@@ -165,6 +193,11 @@ impl McpServerConfig {
             drain: Duration::from_secs(10),
             isolation: None,
             health: None,
+            login: None,
+            roots: Vec::new(),
+            log_level: None,
+            question_timeout: Duration::from_hours(1),
+            repeat_asked: false,
         }
     }
 
@@ -221,6 +254,41 @@ impl McpServerConfig {
         self
     }
 
+    /// Sets how to log in.
+    #[must_use]
+    pub fn login(mut self, login: McpLogin) -> Self {
+        self.login = Some(login);
+        self
+    }
+
+    /// Adds a place that the server may work in.
+    #[must_use]
+    pub fn root(mut self, root: McpRoot) -> Self {
+        self.roots.push(root);
+        self
+    }
+
+    /// Sets from which gravity on the server's log is wanted.
+    #[must_use]
+    pub fn log_level(mut self, level: McpLogLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+
+    /// Sets how long a question of the server is held open.
+    #[must_use]
+    pub fn question_timeout(mut self, timeout: Duration) -> Self {
+        self.question_timeout = timeout;
+        self
+    }
+
+    /// Sets whether a call is sent again when its question is answered in another process.
+    #[must_use]
+    pub fn repeat_asked(mut self, repeat: bool) -> Self {
+        self.repeat_asked = repeat;
+        self
+    }
+
     /// Sets how connecting is tried again.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
@@ -263,6 +331,7 @@ impl fmt::Debug for McpLink {
             Self::Http { headers, .. } => {
                 f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
             }
+            Self::InProcess(server) => server.fmt(f),
             Self::Sse { headers, .. } => {
                 f.debug_struct("Sse").field("headers", &headers.keys()).finish_non_exhaustive()
             }

@@ -8,8 +8,8 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestMethod, CallToolRequestParams, CallToolResult, ClientRequest,
-        GetMeta, InputResponses, JsonRpcMessage, JsonRpcVersion2_0, RequestId, RequestMetaObject,
-        ServerResult,
+        GetMeta, InputResponses, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, RequestId,
+        RequestMetaObject, ServerResult,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
@@ -103,10 +103,23 @@ struct Rest<'a> {
     result: BTreeMap<String, &'a RawValue>,
 }
 
+#[derive(Deserialize)]
+struct CallAnswer {
+    jsonrpc: JsonRpcVersion2_0,
+    id: RequestId,
+    result: CallToolResult,
+}
+
 /// Reads a message from the wire.
 pub(super) fn read(text: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClient>> {
+    let has_long_number = has_long_number(text);
+    // The library would try every other kind of message and of result before this one, which nearly all are.
+    if !has_long_number && let Ok(CallAnswer { jsonrpc, id, result }) = serde_json::from_slice(text) {
+        let result = ServerResult::CallToolResult(result);
+        return Ok(JsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result }));
+    }
     let read = serde_json::from_slice(text);
-    if !has_long_number(text) {
+    if !has_long_number {
         return read;
     }
     let Ok(Answer { id, mut result }) = serde_json::from_slice(text) else { return read };
@@ -199,6 +212,25 @@ mod tests {
         assert_eq!(structured("5"), (json!({"n": 5}), None));
         for number in ["-9223372036854775809", "123456789012345678901234567890", &"9".repeat(400)] {
             assert_eq!(structured(number).1, Some(format!("{{\"n\":{number}}}")));
+        }
+    }
+
+    #[test]
+    fn answers_to_calls_are_read_as_the_library_reads_them() {
+        for result in [
+            r#"{"content":[{"type":"text","text":"t","annotations":{"priority":0.5}}],"isError":true}"#,
+            r#"{"content":[],"structuredContent":null,"resultType":"complete"}"#,
+            r#"{"structuredContent":[1.5,"x"],"_meta":{"m":1},"more":2}"#,
+            r#"{"resultType":"input_required","requestState":"s","content":[]}"#,
+            r#"{"tools":[{"name":"content","inputSchema":{}}]}"#,
+            r#"{"content":"no list"}"#,
+            "{}",
+        ] {
+            for id in ["1", "\"one\""] {
+                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                let library: RxJsonRpcMessage<RoleClient> = serde_json::from_str(&text).unwrap();
+                assert_eq!(format!("{:?}", read(text.as_bytes()).unwrap()), format!("{library:?}"));
+            }
         }
     }
 

@@ -1,35 +1,143 @@
-//! What a server may say unasked.
+//! What a server may say and ask over a link.
+#![expect(deprecated, reason = "servers up to 2025-11-25 ask so")]
 
 use std::sync::Arc;
 
 use rmcp::{
-    ClientHandler, RoleClient,
-    model::{ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam},
-    service::NotificationContext,
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+        ElicitationAction, ErrorCode, ListRootsResult, LoggingMessageNotificationParam,
+        ProgressNotificationParam, ResourceUpdatedNotificationParam, ServerNotification,
+    },
+    service::{NotificationContext, RequestContext},
 };
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::time::timeout;
 
-use super::progress::ProgressBook;
+use super::{
+    asking::{Asking, Question},
+    desk::Desk,
+    notice::McpNoticeKind,
+    progress::ProgressBook,
+};
 
 /// Called when a server says that its tools have changed.
 pub(super) type OnToolsChanged = Arc<dyn Fn() + Send + Sync>;
 
 /// Our side of a link.
+#[derive(Clone)]
 pub(super) struct LinkHandler {
     pub(super) progress: Arc<ProgressBook>,
+    pub(super) asking: Arc<Asking>,
+    pub(super) desk: Arc<Desk>,
     pub(super) on_tools_changed: OnToolsChanged,
+}
+
+impl LinkHandler {
+    pub(super) fn new(desk: Arc<Desk>, on_tools_changed: OnToolsChanged) -> Self {
+        Self { progress: Arc::default(), asking: Arc::default(), desk, on_tools_changed }
+    }
+
+    /// Takes note of what came by a subscription, which does not come by the methods below.
+    pub(super) fn take_note(&self, notification: ServerNotification) {
+        match notification {
+            ServerNotification::ToolListChangedNotification(_) => self.tools_changed(),
+            ServerNotification::PromptListChangedNotification(_) => {
+                self.desk.notice(McpNoticeKind::PromptsChanged);
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.desk.notice(McpNoticeKind::ResourcesChanged);
+            }
+            ServerNotification::ResourceUpdatedNotification(updated) => self.resource_updated(updated.params),
+            _ => {}
+        }
+    }
+
+    fn tools_changed(&self) {
+        (self.on_tools_changed)();
+        self.desk.notice(McpNoticeKind::ToolsChanged);
+    }
+
+    fn resource_updated(&self, updated: ResourceUpdatedNotificationParam) {
+        self.desk.notice(McpNoticeKind::ResourceUpdated { uri: updated.uri });
+    }
 }
 
 impl ClientHandler for LinkHandler {
     fn get_info(&self) -> ClientConfig {
-        let us = Implementation::new("toolyard", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
+        self.desk.client()
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let sampling = self.desk.sample(converted(&params)?);
+        let sampled = tokio::select! {
+            sampled = sampling => sampled,
+            () = context.ct.cancelled() => Err("it was cancelled".to_owned()),
+        };
+        // The protocol's own code for "the user said no".
+        let refusal = if self.desk.samples() { ErrorCode(-1) } else { ErrorCode::METHOD_NOT_FOUND };
+        converted(&sampled.map_err(|reason| ErrorData::new(refusal, reason, None))?)
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        converted(&self.desk.roots())
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let (question, answer) = Question::new(params);
+        self.asking.ask(question);
+        let answered = tokio::select! {
+            answered = timeout(self.desk.patience(), answer) => answered.ok().and_then(Result::ok),
+            () = context.ct.cancelled() => None,
+        };
+        Ok(answered.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel)))
     }
 
     async fn on_progress(&self, notice: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         self.progress.notice(notice);
     }
 
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.on_tools_changed)();
+    async fn on_logging_message(
+        &self,
+        line: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let Ok(level) = converted(&line.level) else { return };
+        self.desk.notice(McpNoticeKind::Log { level, logger: line.logger, data: line.data });
     }
+
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.resource_updated(updated);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.desk.notice(McpNoticeKind::ResourcesChanged);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.desk.notice(McpNoticeKind::PromptsChanged);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tools_changed();
+    }
+}
+
+/// Between the protocol's types and those of the host, by what is written on the wire.
+fn converted<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, ErrorData> {
+    let value = serde_json::to_value(value).and_then(serde_json::from_value);
+    value.map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }

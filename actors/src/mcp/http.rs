@@ -11,7 +11,10 @@ use rmcp::transport::{
     StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
 };
 
-use super::http_client::HttpClient;
+use super::{
+    http_client::HttpClient,
+    login_client::{Entry, LoginClient},
+};
 
 /// How many redirects are followed; one adds a slash, as web frameworks do.
 const MOST_REDIRECTS: usize = 5;
@@ -49,14 +52,19 @@ impl Address {
     }
 
     /// Makes the transport of streamable HTTP. Nothing is sent yet.
-    pub(super) fn streamable(self, largest: usize) -> StreamableHttpClientTransport<HttpClient> {
+    pub(super) fn streamable(
+        self,
+        largest: usize,
+        entry: Option<Entry>,
+    ) -> StreamableHttpClientTransport<LoginClient> {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .custom_headers(headers)
             .max_concurrent_requests(usize::MAX >> 4)
             .max_sse_event_size(largest)
             .max_json_response_size(largest);
-        StreamableHttpClientTransport::with_client(HttpClient(self.client), config)
+        let client = LoginClient { http: HttpClient(self.client), entry };
+        StreamableHttpClientTransport::with_client(client, config)
     }
 }
 

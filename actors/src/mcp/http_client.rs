@@ -5,14 +5,15 @@ use std::{collections::HashMap, future::Future, sync::Arc};
 
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use reqwest::{
-    Client, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
+    Client, RequestBuilder, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
 };
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    transport::auth::WWWAuthenticateParams,
     transport::streamable_http_client::{
-        HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-        StreamableHttpResponseLimits,
+        AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+        StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
     },
 };
 use sse_stream::{Sse, SseStream};
@@ -56,7 +57,11 @@ impl StreamableHttpClient for HttpClient {
             {
                 let id = request.id.clone();
                 let body = exact::frame(&message)?;
-                self.post_call(&uri, id, body, session, headers, limits).await
+                let mut call = self.0.post(&*uri).body(body).headers(headers.into_iter().collect());
+                if let Some(token) = auth {
+                    call = call.bearer_auth(token);
+                }
+                self.post_call(call, id, session, limits).await
             }
             _ => self.0.post_message_with_response_limits(uri, message, session, auth, headers, limits).await,
         }
@@ -102,14 +107,11 @@ impl StreamableHttpClient for HttpClient {
 impl HttpClient {
     async fn post_call(
         &self,
-        uri: &str,
+        mut request: RequestBuilder,
         id: RequestId,
-        body: Vec<u8>,
         session: Option<Arc<str>>,
-        headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
-        let mut request = self.0.post(uri).body(body).headers(headers.into_iter().collect());
         request = request.header(ACCEPT, "text/event-stream, application/json");
         request = request.header(CONTENT_TYPE, "application/json");
         if let Some(session) = &session {
@@ -117,6 +119,9 @@ impl HttpClient {
         }
         let answer = request.send().await?;
         let status = answer.status();
+        if let Some(challenge) = challenge(&answer) {
+            return Err(challenge);
+        }
         if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
@@ -146,6 +151,19 @@ impl HttpClient {
             }
             _ => Err(HttpStatusError::new(status.as_u16(), None).into()),
         }
+    }
+}
+
+/// What the server wants us to show first.
+fn challenge(answer: &Response) -> Option<StreamableHttpError<reqwest::Error>> {
+    let header = answer.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
+    match answer.status() {
+        StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(header))),
+        StatusCode::FORBIDDEN => {
+            let scope = WWWAuthenticateParams::parse(&header, answer.url()).scope;
+            Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(header, scope)))
+        }
+        _ => None,
     }
 }
 

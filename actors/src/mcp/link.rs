@@ -1,6 +1,7 @@
 //! One open connection to a server: its start, its requests, its end.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -10,31 +11,28 @@ use std::{
 
 use rmcp::{
     RoleClient,
-    model::{
-        CancelledNotification, CancelledNotificationParam, ClientRequest, ProtocolVersion, RequestId,
-        ServerCapabilities, ServerResult, SubscriptionFilter,
-    },
+    model::{ClientRequest, ProtocolVersion, RequestMetaObject, ServerCapabilities, ServerResult},
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
-        RunningService, ServiceError,
+        RunningService,
     },
     transport::Transport,
 };
 use tokio::{
-    runtime::Handle,
-    sync::oneshot,
-    time::{sleep, timeout},
+    sync::{oneshot, watch},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::CallContext;
 
 use super::{
     config::{McpLink, McpServerConfig, ProtocolEra},
-    handler::{LinkHandler, OnToolsChanged},
+    handler::LinkHandler,
     http::Address,
-    progress::ProgressBook,
+    login_client::{Entry, MOST_LOGINS},
+    pending::{Counted, Pending},
     send_error::SendError,
     sse::EventLink,
+    subscription::{is_modern, keep_subscribed},
     wire::{Pipes, Probed},
 };
 use crate::child::{ChildCommand, ChildProcess};
@@ -56,8 +54,10 @@ pub(super) struct Link {
     pub(super) version: String,
     /// What the server said that it offers.
     offers: ServerCapabilities,
-    progress: Arc<ProgressBook>,
-    in_flight: AtomicUsize,
+    handler: LinkHandler,
+    /// What goes with every request.
+    meta: Option<RequestMetaObject>,
+    in_flight: Arc<AtomicUsize>,
     close: CancellationToken,
 }
 
@@ -123,7 +123,37 @@ impl RequestError {
 pub(super) async fn open(
     config: &McpServerConfig,
     generation: u64,
-    on_tools_changed: OnToolsChanged,
+    handler: LinkHandler,
+    wanted: watch::Receiver<BTreeSet<String>>,
+) -> Result<Opened, LinkEnd> {
+    let Some(identity) = handler.desk.identity.clone() else {
+        return open_as(None, config, generation, handler, wanted).await;
+    };
+    let mut logins = 0;
+    loop {
+        let entry = Entry::new(identity.clone());
+        let opening = open_as(Some(entry.clone()), config, generation, handler.clone(), wanted.clone());
+        match opening.await {
+            Ok(opened) => {
+                entry.wait_from_now_on();
+                return Ok(opened);
+            }
+            Err(end) => {
+                logins += 1;
+                if logins > MOST_LOGINS || !entry.log_in().await.map_err(LinkEnd::plain)? {
+                    return Err(end);
+                }
+            }
+        }
+    }
+}
+
+async fn open_as(
+    entry: Option<Entry>,
+    config: &McpServerConfig,
+    generation: u64,
+    handler: LinkHandler,
+    wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
     let opening = async {
         match &config.link {
@@ -135,19 +165,24 @@ pub(super) async fn open(
                 if let Some(folder) = folder {
                     start = start.folder(folder);
                 }
-                open_child(&start, config, generation, on_tools_changed).await
+                open_child(&start, config, generation, handler, wanted).await
             }
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let transport = address.streamable(config.largest_message_bytes);
-                open_over(transport, config.era, generation, on_tools_changed).await
+                let transport = address.streamable(config.largest_message_bytes, entry);
+                open_over(transport, config.era, generation, handler, wanted).await
+            }
+            McpLink::InProcess(server) => {
+                let (read, write) = tokio::io::split(server.connect());
+                let pipes = Pipes::new(read, write, config.largest_message_bytes);
+                open_over(pipes, config.era, generation, handler, wanted).await
             }
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 let opened = EventLink::open(address, config.largest_message_bytes).await;
                 let transport = opened.map_err(LinkEnd::plain)?;
                 // Only servers from before the revision without a handshake are reached like this.
-                open_over(transport, ProtocolEra::Legacy, generation, on_tools_changed).await
+                open_over(transport, ProtocolEra::Legacy, generation, handler, wanted).await
             }
         }
     };
@@ -160,39 +195,37 @@ async fn open_over<T: Transport<RoleClient> + 'static>(
     transport: T,
     era: ProtocolEra,
     generation: u64,
-    on_tools_changed: OnToolsChanged,
+    handler: LinkHandler,
+    wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
-    let progress = Arc::new(ProgressBook::default());
-    let handler = LinkHandler { progress: progress.clone(), on_tools_changed: on_tools_changed.clone() };
-    let served = handler.serve_with_lifecycle(transport, lifecycle(era)).await;
+    let served = handler.clone().serve_with_lifecycle(transport, lifecycle(era)).await;
     let service = served.map_err(|error| LinkEnd::plain(describe(&error)))?;
-    Ok(keep(service, None, generation, progress, on_tools_changed))
+    Ok(keep(service, None, generation, handler, wanted))
 }
 
 async fn open_child(
     start: &ChildCommand,
     config: &McpServerConfig,
     generation: u64,
-    on_tools_changed: OnToolsChanged,
+    handler: LinkHandler,
+    wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
     let mut child = start.start().map_err(|error| LinkEnd::plain(error.to_string()))?;
     let (Some(read), Some(write)) = (child.take_stdout(), child.take_stdin()) else {
         return Err(LinkEnd::plain("its pipes are gone"));
     };
-    let progress = Arc::new(ProgressBook::default());
-    let handler = LinkHandler { progress: progress.clone(), on_tools_changed: on_tools_changed.clone() };
     let mut pipes = Pipes::new(read, write, config.largest_message_bytes);
     let serving = async {
         let mut era = config.era;
         if era == ProtocolEra::Auto && pipes.probe(config.connect_timeout / 2).await == Probed::Unknown {
             era = ProtocolEra::Legacy;
         }
-        handler.serve_with_lifecycle(pipes, lifecycle(era)).await
+        handler.clone().serve_with_lifecycle(pipes, lifecycle(era)).await
     };
     tokio::select! {
         biased;
         served = serving => match served {
-            Ok(service) => Ok(keep(service, Some(child), generation, progress, on_tools_changed)),
+            Ok(service) => Ok(keep(service, Some(child), generation, handler, wanted)),
             Err(error) => {
                 // One that closed its pipes is about to end, and its exit status says more.
                 let ended = timeout(EXIT_PATIENCE, child.wait()).await;
@@ -222,28 +255,41 @@ fn keep(
     service: RunningService<RoleClient, LinkHandler>,
     child: Option<ChildProcess>,
     generation: u64,
-    progress: Arc<ProgressBook>,
-    on_tools_changed: OnToolsChanged,
+    handler: LinkHandler,
+    wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Opened {
     let info = service.peer_info();
     let close = CancellationToken::new();
+    let version = info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default();
+    let offers = info.map(|info| info.capabilities.clone()).unwrap_or_default();
+    let peer = service.peer().clone();
+    let meta = handler.desk.log_level().filter(|_| is_modern(&version)).map(|level| {
+        let mut meta = RequestMetaObject::default();
+        meta.set_log_level(level);
+        meta
+    });
+    tokio::spawn(keep_subscribed(
+        peer.clone(),
+        version.clone(),
+        offers.clone(),
+        handler.clone(),
+        wanted,
+        close.clone(),
+    ));
     let link = Arc::new(Link {
-        peer: service.peer().clone(),
+        peer,
         generation,
         pid: child.as_ref().map(ChildProcess::group_id),
-        version: info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default(),
-        offers: info.map(|info| info.capabilities.clone()).unwrap_or_default(),
-        progress,
-        in_flight: AtomicUsize::new(0),
+        version,
+        offers,
+        handler,
+        meta,
+        in_flight: Arc::default(),
         close: close.clone(),
     });
     let (say_ended, ended) = oneshot::channel();
-    let pushes = link.offers.tools.as_ref().and_then(|tools| tools.list_changed).unwrap_or_default();
-    if pushes && link.version >= ProtocolVersion::V_2026_07_28.to_string() {
-        tokio::spawn(subscribe(link.peer.clone(), close.clone(), on_tools_changed));
-    }
     tokio::spawn(async move {
-        let end = watch(service, child, &close).await;
+        let end = see_to(service, child, &close).await;
         close.cancel();
         // Nobody listens when the session is gone.
         let _ = say_ended.send(end);
@@ -251,7 +297,7 @@ fn keep(
     Opened { link, ended }
 }
 
-async fn watch(
+async fn see_to(
     service: RunningService<RoleClient, LinkHandler>,
     child: Option<ChildProcess>,
     close: &CancellationToken,
@@ -285,30 +331,6 @@ async fn watch(
     LinkEnd::of_child(reason, &child)
 }
 
-/// Listens for changes of the tools, where the protocol asks a client to say that it wants to hear of them.
-async fn subscribe(peer: Peer<RoleClient>, close: CancellationToken, on_tools_changed: OnToolsChanged) {
-    let longest = Duration::from_secs(30);
-    let mut pause = Duration::from_secs(1);
-    let listening = async {
-        while !peer.is_transport_closed() {
-            if let Ok(mut changes) =
-                peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await
-            {
-                while let Ok(Some(_)) = changes.next().await {
-                    pause = Duration::from_secs(1);
-                    on_tools_changed();
-                }
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(longest);
-        }
-    };
-    tokio::select! {
-        () = listening => {}
-        () = close.cancelled() => {}
-    }
-}
-
 impl Link {
     pub(super) fn is_open(&self) -> bool {
         !self.close.is_cancelled() && !self.peer.is_transport_closed()
@@ -329,83 +351,28 @@ impl Link {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Sends a request and waits for its answer; with a context, its progress goes there.
-    ///
-    /// # Cancellation
-    /// Dropping the future tells the server that the request is cancelled.
-    pub(super) async fn request(
-        &self,
-        request: ClientRequest,
-        context: Option<CallContext>,
-    ) -> Result<ServerResult, RequestError> {
-        let _counted = Counted::one_more(&self.in_flight);
+    /// Sends a request.
+    pub(super) async fn send(&self, request: ClientRequest) -> Result<Pending, RequestError> {
+        let counted = Counted::one_more(&self.in_flight);
         let closed = || RequestError::NotSent("the connection is closed".to_owned());
         if !self.is_open() {
             return Err(closed());
         }
-        let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let asker = self.handler.asking.begin();
+        let mut options = PeerRequestOptions::no_options();
+        options.meta.clone_from(&self.meta);
+        // Of many kilobytes, which a call need not hold while it waits.
+        let sent = Box::pin(self.peer.send_cancellable_request(request, options)).await;
         let handle = sent.map_err(|_| closed())?;
-        let cancel = CancelOnDrop { peer: &self.peer, id: Some(handle.id.clone()) };
-        let _listening = context.map(|context| self.progress.listen(&handle.progress_token, context));
-        let answered = handle.await_response().await;
-        cancel.ended();
-        answered.map_err(|error| self.judge(error))
+        Ok(Pending::new(handle, self.pid.is_some(), asker, &self.handler.progress, counted))
     }
 
-    fn judge(&self, error: ServiceError) -> RequestError {
-        match error {
-            ServiceError::McpError(error) => RequestError::Refused(error.message.into_owned()),
-            // A line is written as a whole or the server cannot read it.
-            ServiceError::TransportSend(_) if self.pid.is_some() => {
-                RequestError::NotSent("the connection is broken".to_owned())
-            }
-            ServiceError::TransportSend(error) => SendError::found(&error).into(),
-            ServiceError::Cancelled { .. } => RequestError::Lost("the server cancelled it".to_owned()),
-            ServiceError::UnexpectedResponse => {
-                RequestError::Refused("its answer is not what the protocol allows".to_owned())
-            }
-            _ => RequestError::Lost("the connection went away".to_owned()),
-        }
-    }
-}
-
-struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    fn one_more(counter: &'a AtomicUsize) -> Self {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Self(counter)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Tells the server when a request is given up.
-struct CancelOnDrop<'a> {
-    peer: &'a Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl CancelOnDrop<'_> {
-    fn ended(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
-            let reason = "the call was given up".to_owned();
-            let notice = CancelledNotification::new(CancelledNotificationParam::new(Some(id), Some(reason)));
-            // A server that is gone needs no notice.
-            let _ = peer.send_notification(notice.into()).await;
-        });
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Cancellation
+    /// Dropping the future tells the server that the request is cancelled.
+    pub(super) async fn request(&self, request: ClientRequest) -> Result<ServerResult, RequestError> {
+        self.send(request).await?.answer().await
     }
 }
 

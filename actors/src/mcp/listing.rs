@@ -36,7 +36,7 @@ pub(super) async fn list<T: Listed>(link: &Link) -> Result<Vec<T>, RequestError>
     let mut cursor: Option<String> = None;
     for _ in 0..MOST_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let result = link.request(T::request(page), None).await?;
+        let result = link.request(T::request(page)).await?;
         let (more, next) = T::page(result).ok_or_else(|| wrong("the answer is no list"))?;
         items.extend(more);
         let Some(next) = next else { return Ok(items) };

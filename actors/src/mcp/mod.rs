@@ -13,35 +13,53 @@
 mod actor;
 mod answer;
 mod answer_id;
+mod asking;
 mod callers;
+mod completion;
 mod config;
+mod desk;
 mod exact;
 mod handler;
 mod health;
+mod held;
+mod host;
 mod http;
 mod http_client;
+mod in_process;
 mod inbox;
 mod isolation;
 mod link;
 mod listing;
+mod login;
+mod login_client;
 mod names;
+mod notice;
+mod pending;
 mod pool;
 mod progress;
+mod question;
 mod reload;
 mod requests;
+mod rounds;
 mod scope;
 mod send_error;
 mod session;
 mod sse;
 mod status;
+mod subscription;
 mod tool;
 mod wire;
 
 pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
+    completion::McpReference,
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
     health::{HealthCheck, HealthProbe},
+    host::{McpHost, McpRoot, SamplingRequest},
+    in_process::InProcess,
     isolation::{Credentials, Isolation},
+    login::McpLogin,
+    notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
     pool::{McpPool, check_name},
     reload::McpChanges,
     requests::ServerAnswer,

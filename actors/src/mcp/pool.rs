@@ -15,7 +15,10 @@ use toolyard_contract::{Tool, ToolSpec};
 use super::{
     actor::{Disconnect, McpSessionActor},
     config::McpServerConfig,
+    desk::Desk,
+    host::McpHost,
     names::{ToolId, public_names},
+    notice::{McpNotices, NoticeBoard},
     session::Session,
     status::{McpError, McpServerStatus},
     tool::McpTool,
@@ -38,6 +41,8 @@ pub struct McpPool(Arc<PoolInner>);
 
 pub(super) struct PoolInner {
     yard: Yard,
+    host: Arc<McpHost>,
+    notices: NoticeBoard,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
     reloading: tokio::sync::Mutex<()>,
     /// The server of each tool in the catalogue, by its public name.
@@ -56,16 +61,23 @@ struct Offered {
 }
 
 impl McpPool {
-    /// Makes an empty pool whose tools go to `yard`.
-    pub fn new(yard: Yard) -> Self {
+    /// Makes an empty pool whose tools go to `yard`, and for whose servers `host` does what they ask.
+    pub fn new(yard: Yard, host: McpHost) -> Self {
         let inner = PoolInner {
             yard,
+            host: Arc::new(host),
+            notices: NoticeBoard::new(),
             sessions: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
             owners: Mutex::default(),
             offered: tokio::sync::Mutex::default(),
         };
         Self(Arc::new(inner))
+    }
+
+    /// Begins to listen to what the servers say unasked: their logs, and what has changed.
+    pub fn notices(&self) -> McpNotices {
+        self.0.notices.listen()
     }
 
     /// Adds a server, in the place of one with the same name, and begins to connect. Its tools appear when they have
@@ -237,7 +249,8 @@ pub fn check_name(name: &str) -> Result<(), McpError> {
 impl PoolInner {
     fn start(&self, name: &str, config: McpServerConfig, pool: Weak<Self>) -> Arc<Session> {
         let shared = &self.yard.shared;
-        let session = Session::start(name.to_owned(), config, &shared.placement.lock(), pool);
+        let desk = Desk::new(name, self.host.clone(), self.notices.clone(), Arc::new(config));
+        let session = Session::start(name.to_owned(), desk, &shared.placement.lock(), pool);
         shared.note_mcp_session(session.actor());
         Arc::new(session)
     }

@@ -19,6 +19,9 @@ use super::{
     status::McpError,
 };
 
+/// Only a call can wait for people.
+const ASKS: &str = "it asks for input, which can only be given to its tools";
+
 /// What one server answered; one that fails hides no other's answer.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -64,6 +67,7 @@ impl McpPool {
         let session = self.one(server)?;
         match ask(&session, request).await? {
             ServerResult::ReadResourceResult(result) => Ok(written(&result)),
+            ServerResult::InputRequiredResult(_) => Err(no_answer(&session, ASKS)),
             _ => Err(no_answer(&session, "its answer is no resource")),
         }
     }
@@ -84,11 +88,12 @@ impl McpPool {
         let session = self.one(server)?;
         match ask(&session, request).await? {
             ServerResult::GetPromptResult(result) => Ok(written(&result)),
+            ServerResult::InputRequiredResult(_) => Err(no_answer(&session, ASKS)),
             _ => Err(no_answer(&session, "its answer is no prompt")),
         }
     }
 
-    fn one(&self, server: &str) -> Result<Arc<Session>, McpError> {
+    pub(super) fn one(&self, server: &str) -> Result<Arc<Session>, McpError> {
         Ok(self.some(Some(server))?.remove(0))
     }
 
@@ -110,9 +115,9 @@ async fn list_of<T: Listed + Serialize>(session: &Session) -> Result<Vec<Value>,
     Ok(items.iter().map(written).collect())
 }
 
-async fn ask(session: &Session, request: ClientRequest) -> Result<ServerResult, McpError> {
+pub(super) async fn ask(session: &Session, request: ClientRequest) -> Result<ServerResult, McpError> {
     let link = session.lease().await.map_err(|reason| not_connected(session, reason))?;
-    in_time(session, link.request(request, None)).await
+    in_time(session, link.request(request)).await
 }
 
 /// Waits for an answer as long as a connection may take: these requests do no work.
@@ -129,7 +134,7 @@ async fn in_time<T>(
     }
 }
 
-fn written(value: &impl Serialize) -> Value {
+pub(super) fn written(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
@@ -137,6 +142,6 @@ fn not_connected(session: &Session, reason: String) -> McpError {
     McpError::NotConnected { server: session.name.clone(), reason }
 }
 
-fn no_answer(session: &Session, reason: &str) -> McpError {
+pub(super) fn no_answer(session: &Session, reason: &str) -> McpError {
     McpError::NoAnswer { server: session.name.clone(), reason: reason.to_owned() }
 }

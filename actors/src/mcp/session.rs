@@ -1,6 +1,7 @@
 //! One server as its callers see it.
 
 use std::{
+    collections::BTreeSet,
     ops::Deref,
     sync::{Arc, Weak},
     time::{Duration, SystemTime},
@@ -19,9 +20,13 @@ use super::{
     actor::{Broken, Connect, Disconnect, McpSessionActor},
     callers::{Callers, Used},
     config::{LinkMode, McpServerConfig},
+    desk::Desk,
+    handler::LinkHandler,
+    held::HeldCalls,
     link::{Link, open},
     pool::{ASKED_AT_ONCE, PoolInner},
     status::{McpServerStatus, McpState},
+    subscription::Wanted,
 };
 use crate::{
     placement::{Placement, Seat},
@@ -62,26 +67,26 @@ pub(super) struct Session {
     /// Cuts the private links that are open.
     cut: CancellationToken,
     pub(super) callers: Callers,
+    pub(super) desk: Arc<Desk>,
+    pub(super) held: Arc<HeldCalls>,
+    pub(super) wanted: Wanted,
     _seat: Option<Seat>,
 }
 
 impl Session {
-    pub(super) fn start(
-        name: String,
-        config: McpServerConfig,
-        placement: &Placement,
-        pool: Weak<PoolInner>,
-    ) -> Self {
-        let config = Arc::new(config);
+    pub(super) fn start(name: String, desk: Desk, placement: &Placement, pool: Weak<PoolInner>) -> Self {
+        let (config, desk) = (desk.config.clone(), Arc::new(desk));
+        let wanted = Wanted::new(BTreeSet::new());
         let open = OpenLink::default();
         let callers = Callers::new(pool.clone());
         let (say, view) = watch::channel(View::default());
-        let actor = McpSessionActor::new(name.clone(), config.clone(), open.clone(), say, pool);
+        let actor = McpSessionActor::new(desk.clone(), open.clone(), say, wanted.subscribe(), pool);
         let (place, seat) = placement.least();
         let actor = McpSessionActor::start_in_arbiter(&place, move |_| actor);
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
         let cut = CancellationToken::new();
-        Self { name, config, actor, open, view, private, cut, callers, _seat: seat }
+        let held = Arc::new(HeldCalls::new());
+        Self { name, config, actor, open, view, private, cut, callers, desk, held, wanted, _seat: seat }
     }
 
     pub(super) fn actor(&self) -> &Addr<McpSessionActor> {
@@ -106,13 +111,18 @@ impl Session {
     pub(super) async fn lease(&self) -> Result<Lease, String> {
         let late = || format!("no connection was had within {} s", self.config.connect_timeout.as_secs_f64());
         if self.config.mode == LinkMode::PerCall {
-            return timeout(self.config.connect_timeout, self.private_link()).await.map_err(|_| late())?;
+            let opening = Box::pin(self.private_link());
+            return timeout(self.config.connect_timeout, opening).await.map_err(|_| late())?;
         }
-        let open = self.open.lock().clone();
-        if let Some(link) = open.filter(|link| link.is_open()) {
+        if let Some(link) = self.open_link() {
             return Ok(self.lent(link, false));
         }
         self.connect().await.map(|link| self.lent(link, false))
+    }
+
+    /// The connection that is open now, if there is one.
+    pub(super) fn open_link(&self) -> Option<Arc<Link>> {
+        self.open.lock().clone().filter(|link| link.is_open())
     }
 
     /// Connects, or joins those who wait for it.
@@ -132,7 +142,9 @@ impl Session {
 
     async fn private_link(&self) -> Result<Lease, String> {
         let permit = self.private.clone().acquire_owned().await.map_err(|_| "its session has ended")?;
-        let opened = open(&self.config, 0, Arc::new(|| ())).await.map_err(|end| end.reason)?;
+        let handler = LinkHandler::new(self.desk.clone(), Arc::new(|| ()));
+        let opened =
+            open(&self.config, 0, handler, self.wanted.subscribe()).await.map_err(|end| end.reason)?;
         let (link, cut) = (opened.link.clone(), self.cut.child_token());
         tokio::spawn(async move {
             let mut ended = opened.ended;
@@ -156,6 +168,8 @@ impl Session {
     /// Closes all connections, when the calls under way have ended or the time for that is over, and returns when
     /// nothing is left of them.
     pub(super) async fn close(&self, for_good: bool) {
+        // Nobody waits for people.
+        self.held.clear();
         if for_good {
             self.private.close();
         }

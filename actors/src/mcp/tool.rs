@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use rmcp::model::ClientRequest;
+use rmcp::model::{CallToolRequest, ClientRequest, ServerResult};
 use serde_json::Value;
 use toolyard_contract::{
-    Failure, Invocation, PermissionCheck, PermissionContext, Tool, ToolFuture, ToolReturn, ToolSpec,
+    CallContext, Failure, Invocation, PermissionCheck, PermissionContext, Tool, ToolFuture, ToolReturn,
+    ToolSpec,
 };
 
 use super::{
     answer::{tool_return, unwrapped_schema},
     config::McpLink,
     exact,
+    held::Held,
     link::RequestError,
-    session::Session,
+    pending::{Pending, Step},
+    question::Asked,
+    rounds::{GoingOn, Round, Rounds, gone},
+    session::{Lease, Session},
 };
 
 /// A tool that a server runs.
@@ -50,21 +55,106 @@ impl McpTool {
         Arc::ptr_eq(&self.session, &other.session) && self.name == other.name && self.spec == other.spec
     }
 
-    async fn run(&self, invocation: Invocation) -> ToolReturn {
-        let public_name = &self.spec.name;
+    fn request(&self, arguments: &str) -> Result<CallToolRequest, Failure> {
         // A transport of the protocol's library also sends some of them as headers.
         let mirrored = matches!(self.session.config.link, McpLink::Http { .. });
-        let call = exact::call(self.name.clone(), invocation.arguments, mirrored)
-            .map_err(|error| Failure::bad_arguments(format!("tool {public_name:?}: {error}")))?;
-        let link = self.session.lease_for(invocation.context.agent()).await.map_err(|reason| {
-            Failure::not_started(format!("tool {public_name:?}: its server is not connected: {reason}"))
+        exact::call(self.name.clone(), arguments.to_owned(), mirrored)
+            .map_err(|error| Failure::bad_arguments(format!("tool {:?}: {error}", self.spec.name)))
+    }
+
+    async fn run(&self, Invocation { arguments, context }: Invocation) -> ToolReturn {
+        let mut request = self.request(&arguments)?;
+        let mut answered = None;
+        if let Some(going_on) = GoingOn::of(&context, &self.session.name, &arguments)? {
+            match going_on.asked.held.as_ref().map(|key| self.session.held.take(key)) {
+                Some(Some(held)) => {
+                    let (link, call) = going_on.answer(held, context.clone());
+                    return self.follow(link, call, None, arguments, context).await;
+                }
+                Some(None) if self.spec.idempotent || self.session.config.repeat_asked => {
+                    answered = Some(going_on);
+                }
+                Some(None) => return Err(gone(&self.spec.name)),
+                None => going_on.fill_in(&mut request.params),
+            }
+        }
+        let link = self.session.lease_for(context.agent()).await.map_err(|reason| {
+            let name = &self.spec.name;
+            Failure::not_started(format!("tool {name:?}: its server is not connected: {reason}"))
         })?;
-        let request = ClientRequest::CallToolRequest(call);
-        let answer = link.request(request, Some(invocation.context)).await;
-        if let Err(RequestError::NotSent(reason)) = &answer {
+        match self.send(&link, request, &context).await {
+            Ok(call) => self.follow(link, call, answered, arguments, context).await,
+            Err(error) => tool_return(&self.spec.name, Err(error)),
+        }
+    }
+
+    async fn send(
+        &self,
+        link: &Lease,
+        request: CallToolRequest,
+        context: &CallContext,
+    ) -> Result<Pending, RequestError> {
+        let sent = link.send(ClientRequest::CallToolRequest(request)).await;
+        if let Err(RequestError::NotSent(reason)) = &sent {
             link.report_broken(reason);
         }
-        tool_return(public_name, answer)
+        let mut call = sent?;
+        call.tell(context.clone());
+        Ok(call)
+    }
+
+    /// Follows a call to its answer, or to a question that only people can answer.
+    async fn follow(
+        &self,
+        link: Lease,
+        mut call: Pending,
+        mut answered: Option<GoingOn>,
+        arguments: String,
+        context: CallContext,
+    ) -> ToolReturn {
+        let mut rounds = Rounds::default();
+        loop {
+            match call.step().await {
+                Step::Asks(question) => {
+                    let params = question.params();
+                    if let Some(result) = answered.take().and_then(|known| known.result_for(&params)) {
+                        question.answer(result);
+                        call.goes_on();
+                        continue;
+                    }
+                    let held = Held { question, call, link };
+                    let Some(key) = self.session.held.put(held, self.session.desk.patience()) else {
+                        let name = &self.spec.name;
+                        return Err(Failure::failed(format!(
+                            "tool {name:?}: too many calls of its server wait for answers"
+                        )));
+                    };
+                    return Err(Asked::held(key, params).needs_input(&self.session.name, arguments));
+                }
+                Step::Answer(Ok(ServerResult::InputRequiredResult(wish))) => {
+                    let mut request = self.request(&arguments)?;
+                    match rounds.next(wish, &self.session.desk).await {
+                        Ok(Round::Ask(asked)) => {
+                            return Err(asked.needs_input(&self.session.name, arguments));
+                        }
+                        Ok(Round::Retry(wish)) => wish.fill_in(&mut request.params),
+                        Err(reason) => {
+                            return Err(Failure::failed(format!("tool {:?}: {reason}", self.spec.name)));
+                        }
+                    }
+                    match self.send(&link, request, &context).await {
+                        Ok(next) => call = next,
+                        Err(error) => return tool_return(&self.spec.name, Err(error)),
+                    }
+                }
+                Step::Answer(answer) => {
+                    if let Err(RequestError::NotSent(reason)) = &answer {
+                        link.report_broken(reason);
+                    }
+                    return tool_return(&self.spec.name, answer);
+                }
+            }
+        }
     }
 }
 
@@ -76,6 +166,13 @@ impl Tool for McpTool {
     fn permission_check(&self, _: &str, _: &PermissionContext<'_>) -> Option<PermissionCheck> {
         let resource = format!("{}/{}", self.session.name, self.name);
         Some(PermissionCheck { action: "mcp.call".to_owned(), resource })
+    }
+
+    fn call_off(&self, kept: &Value) {
+        if let Some(key) = kept["held"].as_str() {
+            // Dropping it tells the server.
+            drop(self.session.held.take(key));
+        }
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {

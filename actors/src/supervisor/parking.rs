@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value, value::RawValue};
 use toolyard_contract::{
-    Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolResult, ToolSpec, name,
+    Detail, Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolResult, ToolSpec, name,
 };
 
 use super::{
@@ -52,7 +52,7 @@ impl Parking {
         let error = format!("tool {:?}: {reason}", label.tool);
         let need = Need::Approval { action, resource, rule };
         let policy = self.permissions().version();
-        self.add(position as usize, label, entry.spec(), arguments, need, &policy, reason);
+        self.add(position as usize, label, entry.spec(), arguments, need, &policy, reason, None);
         Finished::without_output(Outcome::Suspended, error)
     }
 
@@ -71,6 +71,10 @@ impl Parking {
     }
 
     fn park_asked(&mut self, result: &mut ToolResult) {
+        let kept = result.detail.as_mut().and_then(|detail| detail.kept.take());
+        if result.detail.as_deref() == Some(&Detail::default()) {
+            result.detail = None;
+        }
         let given_back = result.output.take().and_then(|output| self.without_injected(output.to_text()));
         let (Some(arguments), Some(entry)) = (given_back, self.scope.get(&result.tool).cloned()) else {
             result.outcome = Outcome::Failed;
@@ -82,7 +86,7 @@ impl Parking {
         };
         let reason = result.error.clone().unwrap_or_default();
         let label = Label { tool: result.tool.clone(), id: result.id.clone() };
-        self.add(result.index, &label, entry.spec(), arguments, Need::Input, "", reason);
+        self.add(result.index, &label, entry.spec(), arguments, Need::Input, "", reason, kept);
         result.request = self.calls.last().map(|parked| parked.call.request_id.clone());
     }
 
@@ -107,6 +111,7 @@ impl Parking {
         need: Need,
         policy: &str,
         reason: String,
+        kept: Option<Value>,
     ) {
         let binding = self.permissions().bind(spec, policy, self.agent.as_deref());
         let call = SuspendedCall {
@@ -115,7 +120,7 @@ impl Parking {
             tool_call_id: label.id.as_text().map(str::trim).unwrap_or_default().to_owned(),
             arguments: RawValue::from_string(arguments).ok(),
         };
-        self.calls.push(ParkedCall { index, call, need, reason, binding, claimed: false });
+        self.calls.push(ParkedCall { index, call, need, reason, binding, kept, claimed: false });
     }
 
     fn permissions(&self) -> &Permissions {

@@ -41,7 +41,7 @@ pub(crate) struct Run {
     began: Instant,
     labels: Vec<Label>,
     /// The values that calls go on with.
-    inputs: FxHashMap<usize, Box<RawValue>>,
+    inputs: FxHashMap<usize, Input>,
     mail: Mail,
     control: RunControl,
     shared: Arc<Shared>,
@@ -236,9 +236,17 @@ impl Run {
     }
 }
 
-fn inputs(options: &ExecuteOptions) -> FxHashMap<usize, Box<RawValue>> {
+/// A value with which a call goes on, and what its tool has kept.
+struct Input {
+    value: Box<RawValue>,
+    kept: Option<Value>,
+}
+
+fn inputs(options: &ExecuteOptions) -> FxHashMap<usize, Input> {
     let inputs = options.resumed.iter().filter_map(|resumed| match &resumed.standing {
-        Standing::Input(value) => Some((resumed.index, value.clone())),
+        Standing::Input { value, kept } => {
+            Some((resumed.index, Input { value: value.clone(), kept: kept.clone() }))
+        }
         _ => None,
     });
     inputs.collect()
@@ -259,7 +267,11 @@ impl CallHost for Run {
     }
 
     fn input(&self, position: usize) -> Option<&RawValue> {
-        self.inputs.get(&position).map(|value| &**value)
+        self.inputs.get(&position).map(|input| &*input.value)
+    }
+
+    fn kept(&self, position: usize) -> Option<&Value> {
+        self.inputs.get(&position)?.kept.as_ref()
     }
 
     fn listens(&self) -> bool {

@@ -60,6 +60,9 @@ impl Yard {
             }
         }
         for (id, answer) in answers.iter() {
+            if matches!(answer, Answer::Deny(_)) {
+                self.call_off(&before, id);
+            }
             let parked = before.parked.iter().find(|parked| parked.call.request_id == id);
             if let (
                 Some(ParkedCall { need: Need::Approval { action, resource, .. }, .. }),
@@ -159,6 +162,14 @@ impl Yard {
         list.results[parked.index].request = Some(id.clone());
         list.used.push(std::mem::replace(&mut parked.call.request_id, id));
         true
+    }
+
+    /// Tells the tool of a denied call, if it waited for a value.
+    fn call_off(&self, list: &SuspendedList, id: &str) {
+        let Some(parked) = list.parked.iter().find(|parked| parked.call.request_id == id) else { return };
+        if let (Some(kept), Some(entry)) = (&parked.kept, self.catalog().get(&parked.call.tool)) {
+            entry.tool().call_off(kept);
+        }
     }
 
     fn give_back(&self, list: &SuspendedList, answers: &Answers, until: &str) {

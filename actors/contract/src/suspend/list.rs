@@ -49,8 +49,13 @@ pub enum Standing {
     Approved,
     /// Its request no longer holds: it must be asked about again, whatever the policy says now.
     AskAgain,
-    /// It goes on with this value.
-    Input(Box<RawValue>),
+    /// It goes on with a value.
+    Input {
+        /// The value.
+        value: Box<RawValue>,
+        /// What its tool has kept.
+        kept: Option<Value>,
+    },
 }
 
 /// Why answers are not taken. Nothing has run.
@@ -258,7 +263,7 @@ impl SuspendedList {
                 result.error = Some(format!("tool {:?}: denied{because}", result.tool));
                 return;
             }
-            Some(Answer::Input(value)) => Standing::Input(value.clone()),
+            Some(Answer::Input(value)) => Standing::Input { value: value.clone(), kept: parked.kept.clone() },
             Some(Answer::ApproveChanged(arguments)) => {
                 // What is not JSON goes on as text, and is refused by the gate like any other.
                 let raw = RawValue::from_string(arguments.clone());

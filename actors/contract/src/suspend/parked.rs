@@ -20,6 +20,9 @@ pub struct ParkedCall {
     pub reason: String,
     /// What an answer is bound to.
     pub binding: Binding,
+    /// What its tool wants to find again when it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Value>,
     /// True: it was given free to run. If its process went away since, nobody knows how far it came.
     #[serde(default)]
     pub claimed: bool,
