@@ -49,6 +49,8 @@ struct Inner {
     prepared: Prepared,
     #[cfg(feature = "mcp")]
     mcp: crate::mcp::McpPool,
+    #[cfg(feature = "docker")]
+    sandboxes: crate::sandbox::SandboxPool,
 }
 
 /// What was made ready before anybody could use the engine.
@@ -96,6 +98,7 @@ impl Engine {
         settings: Settings,
         providers: Arc<Providers>,
         prepared: Prepared,
+        #[cfg(feature = "docker")] sandboxes: crate::sandbox::SandboxPool,
     ) -> Self {
         let inner = Inner {
             #[cfg(feature = "mcp")]
@@ -105,6 +108,8 @@ impl Engine {
             settings,
             providers,
             prepared,
+            #[cfg(feature = "docker")]
+            sandboxes,
         };
         Self(Arc::new(inner))
     }
@@ -122,6 +127,11 @@ impl Engine {
     #[cfg(feature = "mcp")]
     pub fn mcp(&self) -> &crate::mcp::McpPool {
         &self.0.mcp
+    }
+
+    #[cfg(feature = "docker")]
+    pub(crate) fn sandboxes(&self) -> &crate::sandbox::SandboxPool {
+        &self.0.sandboxes
     }
 
     pub(crate) fn yard(&self) -> &Yard {

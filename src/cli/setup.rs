@@ -26,13 +26,18 @@ pub(crate) async fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     Ok(engine)
 }
 
-fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+/// Reads the configuration that was named, else the usual one, if it is there.
+pub(crate) fn read_config(named: Option<&Path>) -> anyhow::Result<Config> {
     let usual = Path::new("toolyard.toml");
-    let mut config = match &options.config {
+    Ok(match named {
         Some(file) => Config::read(file)?,
         None if usual.is_file() => Config::read(usual)?,
         None => Config::default(),
-    };
+    })
+}
+
+fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+    let mut config = read_config(options.config.as_deref())?;
     config.tools.enable = options.tools.clone().or(config.tools.enable);
     config.tools.root = options.root.clone().or(config.tools.root);
     config.tools.rule.splice(..0, options.activation.rules.iter().cloned());

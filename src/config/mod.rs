@@ -4,6 +4,8 @@ mod engine;
 mod error;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "docker")]
+mod sandbox;
 mod seconds;
 mod settings;
 #[cfg(test)]
@@ -22,6 +24,8 @@ use crate::builtin::{BuiltinRegistry, file::FileRoot};
 
 #[cfg(feature = "python")]
 pub use self::python::PythonSection;
+#[cfg(feature = "docker")]
+pub use self::sandbox::{MountSection, SandboxSection};
 pub(crate) use self::settings::{Builtins, Settings};
 pub use self::{
     engine::{AgentSection, EngineSection, RateSection, RetrySection},
@@ -64,6 +68,10 @@ pub struct Config {
     #[cfg(feature = "python")]
     #[serde(skip_serializing_if = "PythonSection::is_default")]
     pub python: PythonSection,
+    /// The containers that code runs in.
+    #[cfg(feature = "docker")]
+    #[serde(skip_serializing_if = "SandboxSection::is_default")]
+    pub sandbox: SandboxSection,
 }
 
 impl Config {
@@ -117,6 +125,8 @@ impl Config {
                 .unwrap_or_default(),
             #[cfg(feature = "python")]
             python: PythonSection::default(),
+            #[cfg(feature = "docker")]
+            sandbox: SandboxSection::default(),
         }
     }
 
@@ -129,16 +139,23 @@ impl Config {
 
     /// Makes the built-in tools that the configuration asks for, and gives them with the registry
     /// that knows their other names.
-    pub(crate) fn builtins(&self) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
+    pub(crate) fn builtins(
+        &self,
+        #[cfg(feature = "docker")] sandboxes: &crate::sandbox::SandboxPool,
+    ) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
         let root = self.tools.root.as_deref().unwrap_or(Path::new("."));
         let root = FileRoot::open(root).map_err(|error| {
             ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
         })?;
-        let registry = BuiltinRegistry::shipped(&root);
-        let names: Option<Vec<&str>> =
-            self.tools.enable.as_ref().map(|names| names.iter().map(String::as_str).collect());
+        #[cfg_attr(not(feature = "docker"), allow(unused_mut))]
+        let mut registry = BuiltinRegistry::shipped(&root);
+        let by_default: Vec<String> = registry.names().map(str::to_owned).collect();
+        #[cfg(feature = "docker")]
+        registry.register_sandbox(sandboxes);
+        let names = self.tools.enable.as_ref().unwrap_or(&by_default);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let none: [SharedTool; 0] = [];
-        let resolved = ToolSet::resolve(names.as_deref(), &none, &registry, CustomTail::Omit);
+        let resolved = ToolSet::resolve(Some(&names), &none, &registry, CustomTail::Omit);
         if let Some(missing) = resolved.missing.first() {
             let known: Vec<_> = registry.names().collect();
             let nearest = name::nearest(missing, known.iter().copied());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use toolyard_contract::Failure;
+
 /// Says why a sandbox did not do what was asked. That code failed is not among these: it is a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -90,4 +92,17 @@ pub enum SandboxError {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        let text = error.to_string();
+        match error {
+            SandboxError::Died { .. } => Self::lost(text),
+            SandboxError::NotRun { .. } | SandboxError::File { .. } | SandboxError::NotBuilt { .. } => {
+                Self::failed(text)
+            }
+            _ => Self::not_started(text),
+        }
+    }
 }

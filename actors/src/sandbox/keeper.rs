@@ -1,6 +1,6 @@
 //! ```text
 //! SandboxPoolActor
-//! Receives  Lease, GiveBack, Count, Close; Up, Cleared, Gone from its own tasks
+//! Receives  Lease, GiveBack, WarmUp, Count, Close; Up, Cleared, Gone from its own tasks
 //! Sends     Start and Stop to its sandboxes, from tasks
 //! Owns      which sandboxes there are, and who has them
 //! Lives on  the arbiter that its pool was given
@@ -43,6 +43,11 @@ pub(super) struct Lease {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct GiveBack(pub(super) u64);
+
+/// Starts as many as are kept ready.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct WarmUp;
 
 /// Counts them.
 #[derive(Message)]
@@ -143,6 +148,15 @@ impl SandboxPoolActor {
         }
         if self.starting.len() + self.ending < self.waiting.len() {
             self.end_idlest(ctx);
+        }
+    }
+
+    /// Serves; the first time, also what others have left behind is looked for.
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        let first = self.owner.is_none();
+        self.serve(ctx);
+        if first {
+            self.reap();
         }
     }
 
@@ -319,11 +333,7 @@ impl Handler<Lease> for SandboxPoolActor {
             Some(waiting) => waiting.answers.push(send),
             None => self.waiting.push_back(Waiting { agent, answers: vec![send] }),
         }
-        let first = self.owner.is_none();
-        self.serve(ctx);
-        if first {
-            self.reap();
-        }
+        self.begin(ctx);
         Box::pin(async { receive.await.unwrap_or(Err(SandboxError::NotStarted)) })
     }
 }
@@ -384,6 +394,14 @@ impl Handler<Gone> for SandboxPoolActor {
     fn handle(&mut self, _: Gone, ctx: &mut Self::Context) {
         self.ending -= 1;
         self.serve(ctx);
+    }
+}
+
+impl Handler<WarmUp> for SandboxPoolActor {
+    type Result = ();
+
+    fn handle(&mut self, _: WarmUp, ctx: &mut Self::Context) {
+        self.begin(ctx);
     }
 }
 

@@ -17,6 +17,7 @@ mod error;
 mod exec;
 mod files;
 mod handle;
+mod image;
 mod keeper;
 mod link;
 mod owner;
@@ -30,6 +31,7 @@ pub use self::{
     error::SandboxError,
     files::SandboxFile,
     handle::Sandbox,
+    image::{BuiltImage, build_image},
     owner::{OWNER_LABEL, UNTIL_LABEL},
     pool::{SandboxLease, SandboxPool, SandboxPoolConfig, SandboxPoolStatus},
     run::{Artifact, ExecResult, OutputSink, OutputStream, RunKind, RunRequest},

@@ -8,13 +8,15 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::{
     config::SandboxConfig,
+    docker::Daemon,
     error::SandboxError,
     handle::Sandbox,
-    keeper::{Close, Count, GiveBack, Lease, SandboxPoolActor},
+    keeper::{Close, Count, GiveBack, Lease, SandboxPoolActor, WarmUp},
 };
 use crate::{Yard, reply::post};
 
@@ -55,18 +57,28 @@ impl Default for SandboxPoolConfig {
 ///
 /// Nothing is started before the first is asked for. Then containers are removed that engines have left behind that
 /// are gone.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct SandboxPool(Arc<Inner>);
 
+#[derive(Default)]
 struct Inner {
-    config: Arc<SandboxPoolConfig>,
+    config: Mutex<Arc<SandboxPoolConfig>>,
+    place: OnceLock<ArbiterHandle>,
+    /// Begins with the first who asks: most engines never need it.
     actor: OnceLock<Addr<SandboxPoolActor>>,
 }
 
 impl SandboxPool {
     /// Makes a pool, which has no place to live yet: see [`start`](Self::start), and [`Yard::host_sandboxes`].
     pub fn new(config: SandboxPoolConfig) -> Self {
-        Self(Arc::new(Inner { config: Arc::new(config), actor: OnceLock::new() }))
+        let pool = Self::default();
+        pool.configure(config);
+        pool
+    }
+
+    /// Sets the settings. Those of a pool that has been asked for a sandbox already stay as they were.
+    pub fn configure(&self, config: SandboxPoolConfig) {
+        *self.0.config.lock() = Arc::new(config);
     }
 
     /// Lets the pool live on the current arbiter, if it does not live yet.
@@ -78,15 +90,19 @@ impl SandboxPool {
     }
 
     fn start_on(&self, place: &ArbiterHandle) {
-        let config = self.0.config.clone();
-        self.0
-            .actor
-            .get_or_init(|| SandboxPoolActor::start_in_arbiter(place, |_| SandboxPoolActor::new(config)));
+        self.0.place.get_or_init(|| place.clone());
+    }
+
+    fn actor(&self) -> Option<&Addr<SandboxPoolActor>> {
+        let place = self.0.place.get()?;
+        let config = self.config();
+        let start = || SandboxPoolActor::start_in_arbiter(place, |_| SandboxPoolActor::new(config));
+        Some(self.0.actor.get_or_init(start))
     }
 
     /// The settings.
-    pub fn config(&self) -> &SandboxPoolConfig {
-        &self.0.config
+    pub fn config(&self) -> Arc<SandboxPoolConfig> {
+        self.0.config.lock().clone()
     }
 
     /// Gives a sandbox: with an agent, that agent's own, which it shares with all its calls; else one that nobody
@@ -98,11 +114,34 @@ impl SandboxPool {
     /// # Cancellation
     /// Dropping the future gives back what it would have got.
     pub async fn lease(&self, agent: Option<&str>) -> Result<SandboxLease, SandboxError> {
-        let actor = self.0.actor.get().ok_or(SandboxError::NotStarted)?;
-        let patience = self.0.config.patience;
+        let actor = self.actor().ok_or(SandboxError::NotStarted)?;
+        let patience = self.config().patience;
         let asked = actor.send(Lease { agent: agent.map(str::to_owned) });
         let lease = timeout(patience, asked).await.map_err(|_| SandboxError::Busy { after: patience })?;
         lease.map_err(|_| SandboxError::NotStarted)?
+    }
+
+    /// Starts as many as are kept ready, without waiting for them.
+    ///
+    /// # Errors
+    /// When the pool has no place to live.
+    pub async fn warm_up(&self) -> Result<(), SandboxError> {
+        let actor = self.actor().ok_or(SandboxError::NotStarted)?;
+        actor.send(WarmUp).await.map_err(|_| SandboxError::NotStarted)
+    }
+
+    /// What the pool's daemon says about itself.
+    ///
+    /// # Errors
+    /// When it does not answer, or has not the pool's image.
+    pub async fn check(&self) -> Result<String, SandboxError> {
+        let config = &self.config().sandbox;
+        let daemon = Daemon::connect(config.daemon.as_deref()).await?;
+        let version = daemon.version().await?;
+        if !daemon.has_image(&config.image).await? {
+            return Err(SandboxError::ImageMissing { image: config.image.clone() });
+        }
+        Ok(version)
     }
 
     /// How many sandboxes there are.
@@ -124,7 +163,7 @@ impl SandboxPool {
 
 impl fmt::Debug for SandboxPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SandboxPool").field("config", &self.0.config).finish_non_exhaustive()
+        f.debug_struct("SandboxPool").field("config", &self.config()).finish_non_exhaustive()
     }
 }
 
