@@ -9,7 +9,7 @@ pub use toolyard_actors::sandbox::{
     SandboxPoolConfig, SandboxPoolStatus, SandboxSession, UNTIL_LABEL, build_image,
 };
 
-use crate::{Engine, EngineBuilder};
+use crate::{Engine, EngineBuilder, builtin::sandbox::SandboxTool};
 
 impl EngineBuilder {
     /// Sets what the engine's sandboxes are, and how many there may be. What only this says is not written down by
@@ -18,6 +18,13 @@ impl EngineBuilder {
     pub fn sandbox(self, config: SandboxPoolConfig) -> Self {
         self.sandboxes.configure(config);
         self
+    }
+
+    /// Adds the tools that run code in the engine's sandboxes.
+    #[must_use]
+    pub fn sandbox_tools(self) -> Self {
+        let pool = self.sandboxes.clone();
+        self.tool(SandboxTool::python(pool.clone())).tool(SandboxTool::shell(pool))
     }
 }
 

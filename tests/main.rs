@@ -19,4 +19,6 @@ mod sim;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 mod telemetry;
 mod timeline;
+#[cfg(feature = "docker")]
+mod sandbox;
 mod venv;

@@ -188,7 +188,7 @@ class Agent:
                 root.end(*how(status))
 
     def close_session(self, header):
-        session = self.sessions.get(header["session"])
+        session = self.sessions.pop(header["session"], None)
         if session is not None:
             session.kill()
         send({"op": "done", "id": header["id"]})
