@@ -28,8 +28,8 @@ def get_warm():
     gc.freeze()
 
 
-def become_run(stdin, stdout, stderr, keep=()):
-    """Makes this process, just forked, a run: nothing of the agent can be reached from it."""
+def leave_agent(stdin, stdout, stderr, keep=()):
+    """Makes this process, just forked, one that nothing of the agent can be reached from."""
     os.setsid()
     for old, new in ((stdin, 0), (stdout, 1), (stderr, 2)):
         os.dup2(old, new)
@@ -38,10 +38,14 @@ def become_run(stdin, stdout, stderr, keep=()):
     os.closerange(3 + len(keep), 1 << 20)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def become_run():
+    """Makes this process, which has left the agent, one that looks as others do, and that goes first when memory runs
+    out."""
     prctl(PR_SET_DUMPABLE, 1)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:
-        # When memory runs out, a run dies and not the agent.
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(fd, b"1000")
         os.close(fd)
@@ -122,13 +126,61 @@ def run_shell(source):
     os.execv("/bin/sh", ["sh", "/proc/self/fd/%d" % script])
 
 
-def fork_run(kind, source, stdin, stdout, stderr):
+def run(kind, source):
+    (run_python if kind == "python" else run_shell)(source)
+
+
+def fork(work, *streams):
+    """Starts a process that leaves the agent and does its work; what it does not survive, it says."""
     pid = os.fork()
     if pid:
         return pid
     try:
-        become_run(stdin, stdout, stderr)
-        (run_python if kind == "python" else run_shell)(source)
+        leave_agent(*streams)
+        work()
     except BaseException as error:
         os.write(2, ("toolyard: the run could not begin: %s\n" % error).encode("utf-8", "replace"))
     os._exit(126)
+
+
+def fork_run(kind, source, stdin, stdout, stderr):
+    def work():
+        become_run()
+        run(kind, source)
+
+    return fork(work, stdin, stdout, stderr)
+
+
+def read_exactly(fd, length):
+    parts = bytearray()
+    while len(parts) < length:
+        part = os.read(fd, min(length - len(parts), 1 << 20))
+        if not part:
+            os._exit(0)
+        parts += part
+    return bytes(parts)
+
+
+def fork_spare(stdin, stdout, stderr, orders):
+    """Starts a process that waits to be told what to run."""
+
+    def work():
+        head = read_exactly(3, 9)
+        source = read_exactly(3, int.from_bytes(head[1:5], "big"))
+        given = read_exactly(3, int.from_bytes(head[5:], "big"))
+        os.close(3)
+        if given:
+            fd = memory_file(given)
+            os.dup2(fd, 0)
+            os.close(fd)
+        become_run()
+        run("python" if head[:1] == b"p" else "shell", source)
+
+    return fork(work, stdin, stdout, stderr, (orders,))
+
+
+def memory_file(data):
+    fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

@@ -13,6 +13,8 @@ class Agent:
         self.runs = {}
         self.roots = {}
         self.sessions = {}
+        self.spare = None
+        self.wants_spare = True
         self.end_of_life = time.monotonic() + FIRST_WORD
         self.operations = {"put": put, "get": get, "list": listing}
         os.set_blocking(0, False)
@@ -47,11 +49,24 @@ class Agent:
 
     def serve(self):
         while True:
-            for fd, _ in self.poll.poll(self.pause()):
+            idle = self.wants_spare and not self.runs
+            events = self.poll.poll(0 if idle else self.pause())
+            if idle and not events:
+                self.make_spare()
+            for fd, _ in events:
                 handler = self.handlers.get(fd) or self.writers.get(fd)
                 if handler is not None:
                     handler()
             self.look_at_clock()
+
+    def make_spare(self):
+        self.wants_spare = False
+        try:
+            self.spare = Spare(self)
+            self.roots[self.spare.pid] = self.spare
+        except OSError:
+            # Then the next run begins as it can.
+            pass
 
     def pause(self):
         times = [run.deadline for run in self.runs.values() if not run.timed_out and not run.cancelled]
@@ -128,6 +143,17 @@ class Agent:
         self.runs[run.id] = run
 
     def begin_alone(self, run, kind, source, stdin):
+        spare, self.spare = self.spare, None
+        if spare is not None and spare.use(kind, source, stdin):
+            spare.close()
+            run.pid, run.outputs = spare.pid, spare.outputs
+            run.outputs.take = run.output
+        else:
+            self.spare = spare
+            self.fork_run(run, kind, source, stdin)
+        self.roots[run.pid] = run
+
+    def fork_run(self, run, kind, source, stdin):
         outputs = Outputs(self, run.output)
         given = memory_file(stdin) if stdin else os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -139,9 +165,10 @@ class Agent:
             os.close(given)
             outputs.begun()
         run.outputs = outputs
-        self.roots[run.pid] = run
 
     def begin_in_session(self, run, name, source):
+        # One that has just been killed is none any more.
+        self.child_ended()
         session = self.sessions.get(name)
         if session is None:
             session = self.sessions[name] = Session(self, name)
@@ -158,6 +185,7 @@ class Agent:
 
     def done(self, run):
         del self.runs[run.id]
+        self.wants_spare = self.spare is None
 
     def child_ended(self):
         try:
@@ -178,7 +206,11 @@ class Agent:
         # What the ended ones have left goes before they are reported: then their pipes have an end, too.
         sweep(set(self.roots))
         for root, status in ended:
-            if isinstance(root, Session):
+            if isinstance(root, Spare):
+                root.close()
+                root.outputs.close()
+                self.spare, self.wants_spare = None, True
+            elif isinstance(root, Session):
                 self.sessions = {name: other for name, other in self.sessions.items() if other is not root}
                 root.ended(status)
             else:

@@ -9,13 +9,6 @@ def pipe():
     return os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
 
-def memory_file(data):
-    fd = os.memfd_create("stdin", os.MFD_CLOEXEC)
-    os.write(fd, data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
 class Run:
     """One run, in a process of its own or in a session."""
 
@@ -98,6 +91,40 @@ class Outputs:
         for fd in list(self.streams):
             self.loop.forget(fd)
         self.streams.clear()
+
+
+class Spare:
+    """A process forked ahead, so that the next run need not wait for that."""
+
+    # A pipe takes this much without waiting for its reader, who may have been stopped.
+    MOST = 32 * 1024
+
+    def __init__(self, loop):
+        self.outputs = Outputs(loop, lambda *_: None)
+        orders, self.to_spare = pipe()
+        os.set_blocking(orders, True)
+        stdin = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.pid = fork_spare(stdin, self.outputs.out, self.outputs.err, orders)
+        except OSError:
+            self.outputs.close()
+            os.close(self.to_spare)
+            raise
+        finally:
+            os.close(stdin)
+            os.close(orders)
+            self.outputs.begun()
+
+    def use(self, kind, source, stdin):
+        """Lets it run this. False when it is gone, or this is too much for it."""
+        order = kind[:1].encode() + len(source).to_bytes(4, "big") + len(stdin).to_bytes(4, "big") + source + stdin
+        try:
+            return len(order) <= self.MOST and os.write(self.to_spare, order) == len(order)
+        except OSError:
+            return False
+
+    def close(self):
+        os.close(self.to_spare)
 
 
 class Session:

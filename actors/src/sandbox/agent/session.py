@@ -21,19 +21,10 @@ class Interpreter:
 
     def serve(self):
         while True:
-            length = self.read(4)
-            source = self.read(int.from_bytes(length, "big"))
+            length = read_exactly(self.orders, 4)
+            source = read_exactly(self.orders, int.from_bytes(length, "big"))
             answer = json.dumps(self.run(source)).encode()
             os.write(self.answers, len(answer).to_bytes(4, "big") + answer)
-
-    def read(self, length):
-        parts = bytearray()
-        while len(parts) < length:
-            part = os.read(self.orders, min(length - len(parts), 1 << 20))
-            if not part:
-                os._exit(0)
-            parts += part
-        return bytes(parts)
 
     def run(self, source):
         self.cell += 1
@@ -71,12 +62,8 @@ class Interpreter:
 
 
 def fork_session(stdin, stdout, stderr, orders, answers):
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        become_run(stdin, stdout, stderr, (orders, answers))
+    def work():
+        become_run()
         Interpreter(3, 4).serve()
-    except BaseException as error:
-        os.write(2, ("toolyard: the session ended: %s\n" % error).encode("utf-8", "replace"))
-    os._exit(126)
+
+    return fork(work, stdin, stdout, stderr, (orders, answers))
