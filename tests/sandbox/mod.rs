@@ -10,6 +10,7 @@ mod errors;
 mod files;
 mod output;
 mod pool;
+mod runner;
 mod sessions;
 mod tools;
 

@@ -1,6 +1,6 @@
 //! One container, from its making to its end.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::{collections::HashMap, fmt::Write as _, time::Duration};
 
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, ResourcesUlimits,
@@ -69,10 +69,10 @@ impl Container {
         owner: &Owner,
         service: Service,
     ) -> Result<Self, SandboxError> {
-        let name = owner.container_name(&config.name);
-        let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, service)).await?;
-        let mut made = Made { daemon: daemon.clone(), id: Some(id.clone()) };
+        let mut made = Made { daemon: daemon.clone(), name: Some(owner.container_name(&config.name)) };
+        let name = made.name.clone().unwrap_or_default();
         let started = async {
+            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, service)).await?;
             if !config.without_limits
                 && let Some(reason) = warnings.into_iter().find(|warning| is_about_limits(warning))
             {
@@ -80,37 +80,38 @@ impl Container {
             }
             let (output, input) = daemon.attach(&id).await?;
             daemon.start(&id).await?;
-            Ok(Self { id: id.clone(), service, output, input })
+            Ok(Self { id, service, output, input })
         };
-        match started.await {
-            Ok(container) => {
-                made.id = None;
-                Ok(container)
-            }
-            Err(error) => {
-                made.id = None;
-                if let Err(error) = daemon.remove(&id).await {
-                    tracing::warn!(container = id, %error, "a container that did not start is left");
-                }
-                Err(error)
-            }
+        let started = started.await;
+        made.name = None;
+        if started.is_err()
+            && let Err(error) = daemon.remove(&name).await
+        {
+            tracing::warn!(container = name, %error, "a container that did not start is left");
         }
+        started
     }
 }
 
 /// A container that nobody may be left to remove: when its start is given up, this does it.
 struct Made {
     daemon: Daemon,
-    id: Option<String>,
+    name: Option<String>,
 }
+
+/// When it is tried to remove a container whose start was given up: the daemon may only be making it.
+const REMOVALS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(10)];
 
 impl Drop for Made {
     fn drop(&mut self) {
-        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
+        if let (Some(name), Ok(runtime)) = (self.name.take(), tokio::runtime::Handle::try_current()) {
             let daemon = self.daemon.clone();
             runtime.spawn(async move {
-                // The reaper takes what stays.
-                let _ = daemon.remove(&id).await;
+                for pause in REMOVALS {
+                    tokio::time::sleep(pause).await;
+                    // The reaper takes what stays.
+                    let _ = daemon.remove(&name).await;
+                }
             });
         }
     }
@@ -223,4 +224,30 @@ pub(super) fn unique() -> String {
         let _ = write!(text, "{:08x}", fastrand::u32(..));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_about_limits_are_told_from_others() {
+        for warning in [
+            "Your kernel does not support swap limit capabilities or the cgroup is not mounted. Memory limited without swap.",
+            "Your kernel does not support pids limit capabilities or the cgroup is not mounted. PIDs limit discarded.",
+            "Your kernel does not support CPU CFS scheduler. CPU quota discarded.",
+        ] {
+            assert!(is_about_limits(warning), "{warning}");
+        }
+        assert!(!is_about_limits("The requested image's platform (linux/arm64) does not match"));
+    }
+
+    #[test]
+    fn only_a_missing_interpreter_leads_to_exec() {
+        let missing =
+            |program: &str| format!("exec: {program:?}: executable file not found in $PATH: unknown");
+        assert!(is_no_program(&missing("python3"), "python3"));
+        assert!(!is_no_program(&missing("/my/entrypoint"), "python3"));
+        assert!(!is_no_program("python3: permission denied", "python3"));
+    }
 }

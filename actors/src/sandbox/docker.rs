@@ -68,11 +68,11 @@ impl Daemon {
         Ok(version.version.unwrap_or_default())
     }
 
-    /// Whether there is such an image.
-    pub(crate) async fn has_image(&self, image: &str) -> Result<bool, SandboxError> {
+    /// The id of an image, if there is one of this name.
+    pub(crate) async fn image_id(&self, image: &str) -> Result<Option<String>, SandboxError> {
         match self.docker.inspect_image(image).await {
-            Ok(_) => Ok(true),
-            Err(error) if status(&error) == Some(404) => Ok(false),
+            Ok(found) => Ok(found.id),
+            Err(error) if status(&error) == Some(404) => Ok(None),
             Err(error) => Err(self.failed(&error)),
         }
     }

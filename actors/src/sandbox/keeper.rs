@@ -29,6 +29,9 @@ use crate::reply::{MAILBOX, post};
 /// How often idle sandboxes are looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long none is started ahead after a start that failed.
+const REST: Duration = Duration::from_secs(30);
+
 /// How often containers are looked for that nobody owns any more.
 const REAP: Duration = Duration::from_mins(5);
 
@@ -107,6 +110,8 @@ pub(super) struct SandboxPoolActor {
     waiting: VecDeque<Waiting>,
     /// On their way down, or being cleared.
     ending: usize,
+    /// When a start failed last.
+    failed: Option<Instant>,
     closed: bool,
 }
 
@@ -122,6 +127,7 @@ impl SandboxPoolActor {
             agents: HashMap::new(),
             waiting: VecDeque::new(),
             ending: 0,
+            failed: None,
             closed: false,
         }
     }
@@ -140,7 +146,9 @@ impl SandboxPoolActor {
                 None => break,
             }
         }
-        let wanted = self.waiting.len() + self.config.warm.saturating_sub(self.warm.len());
+        let resting = self.failed.is_some_and(|failed| failed.elapsed() < REST);
+        let ahead = if resting { 0 } else { self.config.warm.saturating_sub(self.warm.len()) };
+        let wanted = self.waiting.len() + ahead;
         while !self.closed && self.starting.len() < wanted && self.count() < self.config.most.max(1) {
             if let Err(error) = self.start_one(ctx) {
                 return self.fail_waiting(&error);
@@ -368,7 +376,10 @@ impl Handler<Up> for SandboxPoolActor {
                 self.warm.push(Kept { sandbox, uses: 0, born: now, free: now });
                 self.serve(ctx);
             }
-            Err(error) => self.fail_waiting(&error),
+            Err(error) => {
+                self.failed = Some(Instant::now());
+                self.fail_waiting(&error);
+            }
         }
     }
 }

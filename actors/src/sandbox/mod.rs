@@ -23,6 +23,7 @@ mod link;
 mod owner;
 mod pool;
 mod run;
+mod runner;
 mod session;
 mod wire;
 
@@ -35,5 +36,6 @@ pub use self::{
     owner::{OWNER_LABEL, UNTIL_LABEL},
     pool::{SandboxLease, SandboxPool, SandboxPoolConfig, SandboxPoolStatus},
     run::{Artifact, ExecResult, OutputSink, OutputStream, RunKind, RunRequest},
+    runner::SandboxRunner,
     session::SandboxSession,
 };

@@ -138,7 +138,7 @@ impl SandboxPool {
         let config = &self.config().sandbox;
         let daemon = Daemon::connect(config.daemon.as_deref()).await?;
         let version = daemon.version().await?;
-        if !daemon.has_image(&config.image).await? {
+        if daemon.image_id(&config.image).await?.is_none() {
             return Err(SandboxError::ImageMissing { image: config.image.clone() });
         }
         Ok(version)

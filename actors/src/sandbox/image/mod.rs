@@ -5,7 +5,10 @@ mod packages;
 
 use std::{path::Path, time::Duration};
 
-use bollard::{body_full, query_parameters::CreateImageOptionsBuilder};
+use bollard::{
+    body_full,
+    query_parameters::{CreateImageOptionsBuilder, RemoveImageOptions},
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::{io::AsyncReadExt, time::timeout};
 
@@ -57,7 +60,12 @@ pub async fn build_image(daemon: Option<&str>, image: &str) -> Result<BuiltImage
     }
     let tar = layers.finish().map_err(not_built)?;
     let bytes = tar.len() as u64;
+    let before = daemon.image_id(image).await?;
     import(&daemon, image, tar).await?;
+    if let Some(before) = before {
+        // One that is still in use, or has another name, stays.
+        let _ = daemon.docker.remove_image(&before, None::<RemoveImageOptions>, None).await;
+    }
     Ok(BuiltImage { image: image.to_owned(), packages: archives.len(), bytes })
 }
 

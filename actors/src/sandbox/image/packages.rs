@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_is_needed_comes_along_and_what_only_installs_is_left_out() {
-        let mut graph: String = SEEDS.iter().map(|seed| format!("{seed}\n  Depends: libc6\n")).collect();
+        let mut graph = SEEDS.map(|seed| format!("{seed}\n  Depends: libc6\n")).concat();
         graph.push_str("libc6\n  Depends: dpkg\n  Depends: libgcc-s1\nlibgcc-s1\n");
         let packages = closure(&graph).unwrap();
         assert_eq!(packages.len(), SEEDS.len() + 2);
