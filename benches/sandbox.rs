@@ -23,7 +23,7 @@ use toolyard::{
 const ROUNDS: usize = 40;
 const STARTS: usize = 8;
 /// Runs of one measurement of throughput.
-const RUNS: usize = 64;
+const RUNS: u32 = 64;
 const PRINT: &str = "print(1)";
 
 fn main() {
@@ -86,8 +86,8 @@ async fn throughput(bare: &Bare, lease: &SandboxLease) {
         let execs = begun.elapsed() * 4;
         println!(
             "{at_once} at once: {:6.0} runs/s, bare exec {:4.0}/s",
-            RUNS as f64 / runs.as_secs_f64(),
-            RUNS as f64 / execs.as_secs_f64()
+            f64::from(RUNS) / runs.as_secs_f64(),
+            f64::from(RUNS) / execs.as_secs_f64()
         );
     }
 }

@@ -77,6 +77,8 @@ impl EngineBuilder {
     pub fn config(mut self, config: &Config) -> Result<Self, ConfigError> {
         #[cfg(feature = "python")]
         self.python.take(&config.python);
+        #[cfg(all(feature = "docker", feature = "python"))]
+        self.python.take_sandbox(&config.sandbox.pool_config().sandbox);
         config.apply(&mut self.config);
         #[cfg(feature = "docker")]
         self.sandboxes.configure(config.sandbox.pool_config());

@@ -14,11 +14,11 @@ mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "docker")]
+mod sandbox;
 #[cfg(feature = "sim")]
 mod sim;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 mod telemetry;
 mod timeline;
-#[cfg(feature = "docker")]
-mod sandbox;
 mod venv;

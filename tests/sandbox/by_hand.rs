@@ -15,7 +15,7 @@ fn on_a_system<T>(work: impl Future<Output = T>) -> T {
 /// An image without Python: so it seems where its interpreter has another name.
 fn without_python() -> SandboxConfig {
     let mut config = config().sandbox;
-    config.python = "no-such-python".to_owned();
+    "no-such-python".clone_into(&mut config.python);
     config
 }
 

@@ -10,6 +10,8 @@ mod errors;
 mod files;
 mod output;
 mod pool;
+#[cfg(feature = "python")]
+mod python_files;
 mod runner;
 mod sessions;
 mod tools;

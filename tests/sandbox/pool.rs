@@ -99,8 +99,8 @@ async fn a_container_that_cannot_be_cleared_is_replaced() {
     let engine = engine(config);
     let lease = engine.sandbox().lease(None).await.unwrap();
     // A segment of memory that belongs to no process and to no folder.
-    let leave = "import ctypes\nassert ctypes.CDLL(None).shmget(77, 4096, 0o1666) >= 0";
-    assert!(python(&lease, leave).await.is_success());
+    let trace = "import ctypes\nassert ctypes.CDLL(None).shmget(77, 4096, 0o1666) >= 0";
+    assert!(python(&lease, trace).await.is_success());
     drop(lease);
     let next = engine.sandbox().lease(None).await.unwrap();
     assert_eq!(printed(&next, "print(len(open('/proc/sysvipc/shm').readlines()))").await, "1\n");
@@ -109,19 +109,25 @@ async fn a_container_that_cannot_be_cleared_is_replaced() {
 #[tokio::test]
 async fn two_hundred_runs_over_a_pool_of_four_leave_nothing_behind() {
     let mut config = config();
-    (config.most, config.uses, config.warm) = (4, 25, 1);
+    (config.most, config.uses, config.warm) = (4, 5, 1);
     let name = config.sandbox.name.clone();
     let engine = engine(config);
-    let runs = (0..200).map(async |n: u32| {
+    // Each lease begins with nothing and leaves files and a process behind.
+    let leases = (0..40).map(async |_| {
         let lease = engine.sandbox().lease(None).await.unwrap();
-        let code = format!("import os\nprint(os.listdir(), {n})\nopen('x', 'w').close()\nos.spawnlp(os.P_NOWAIT, 'setsid', 'setsid', 'sleep', '1000')");
-        lease.run(RunRequest::python(code)).await.unwrap().stdout_text()
+        assert_eq!(printed(&lease, "import os; print(os.listdir())").await, "[]\n");
+        let run = async |n: u32| {
+            let code = format!(
+                "import os\nopen('x{n}', 'w').close()\nos.spawnlp(os.P_NOWAIT, 'setsid', 'setsid', 'sleep', '1000')\nprint({n})"
+            );
+            assert_eq!(printed(&lease, &code).await, format!("{n}\n"));
+        };
+        stream::iter((0..4).map(run)).buffer_unordered(4).collect::<Vec<_>>().await;
+        containers(&name).len()
     });
-    let mut runs = stream::iter(runs).buffered(8).enumerate();
-    while let Some((n, said)) = runs.next().await {
-        assert_eq!(said, format!("[] {n}\n"));
-        assert!(n % 20 > 0 || containers(&name).len() <= 4, "{:?}", containers(&name));
-    }
+    let counts: Vec<usize> = stream::iter(leases).buffer_unordered(8).collect().await;
+    // One that is on its way down may still be seen beside the one that takes its place.
+    assert!(counts.iter().all(|count| *count <= 5), "{counts:?}");
     engine.shutdown(Duration::ZERO).await;
     assert_eq!(containers(&name), Vec::<String>::new());
 }

@@ -1,6 +1,6 @@
 //! `sandbox_python` and `sandbox_shell` as a model meets them.
 
-use std::time::Duration;
+use std::{future::IntoFuture, time::Duration};
 
 use serde_json::{Value, json};
 use toolyard::{Engine, EventKind, ExecuteOptions, Outcome, ToolCall, ToolResult};
@@ -72,15 +72,26 @@ async fn every_end_has_its_outcome_and_keeps_what_was_printed() {
 #[tokio::test]
 async fn a_call_that_is_stopped_stops_its_code_and_the_next_finds_the_files() {
     let (engine, _) = engine();
-    let options = || ExecuteOptions::new().agent("a");
-    let endless = json!({"code": "open('kept', 'w').close()\nwhile True: pass"});
-    let mut short = options();
-    short.timeout = Some(Duration::from_millis(1500));
-    let stopped = run(&engine, &[("sandbox_python", endless)], short).await;
-    assert_eq!(stopped[0].outcome, Outcome::TimedOut);
-    let look = json!({"code": "import os; print(os.listdir(), sum(name.isdigit() for name in os.listdir('/proc')))"});
-    let next = run(&engine, &[("sandbox_python", look)], options()).await;
-    assert!(output(&next[0])["stdout"].as_str().unwrap().starts_with("['kept']"), "{next:?}");
+    let mut events = engine.subscribe(100);
+    let endless = json!({"code": "open('kept', 'w').close()\nprint('begun')\nwhile True: pass"});
+    let calls = vec![ToolCall::new("sandbox_python", endless.into())];
+    let running = engine.submit(calls, ExecuteOptions::new().agent("a"));
+    let control = running.control();
+    let stop = async {
+        while let Some(event) = events.next().await {
+            if matches!(event.kind, EventKind::Progress { .. }) {
+                return control.cancel();
+            }
+        }
+    };
+    let (report, ()) = tokio::join!(running.into_future(), stop);
+    assert_eq!(report.unwrap().results[0].outcome, Outcome::Cancelled);
+    // It ends by itself when the other's process is gone.
+    let look = "import os, time\nwhile sum(name.isdigit() for name in os.listdir('/proc')) > 2: time.sleep(0.01)\n\
+                print(os.listdir())";
+    let calls = [("sandbox_python", json!({"code": look}))];
+    let next = run(&engine, &calls, ExecuteOptions::new().agent("a")).await;
+    assert_eq!(output(&next[0])["stdout"], "['kept']\n", "{next:?}");
 }
 
 #[tokio::test]

@@ -28,12 +28,15 @@ const AGENT: &str = concat!(
 const WITHOUT_AGENT: &str = "cat >/dev/null";
 
 /// What serves a container's runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Service {
     /// The agent, as first process.
     Agent,
     /// `exec`, for images without Python.
     Exec,
+    /// Nothing: this program is all that the container is for.
+    #[cfg(feature = "python")]
+    Program(Vec<String>),
 }
 
 /// A container that has been started, and its streams.
@@ -63,7 +66,8 @@ impl Container {
         }
     }
 
-    async fn start_with(
+    /// As [`start`](Self::start), with this service and no other.
+    pub(super) async fn start_with(
         daemon: &Daemon,
         config: &SandboxConfig,
         owner: &Owner,
@@ -72,7 +76,7 @@ impl Container {
         let mut made = Made { daemon: daemon.clone(), name: Some(owner.container_name(&config.name)) };
         let name = made.name.clone().unwrap_or_default();
         let started = async {
-            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, service)).await?;
+            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, &service)).await?;
             if !config.without_limits
                 && let Some(reason) = warnings.into_iter().find(|warning| is_about_limits(warning))
             {
@@ -129,10 +133,18 @@ fn is_about_limits(warning: &str) -> bool {
     no_limit.iter().any(|text| warning.contains(text))
 }
 
-fn body(config: &SandboxConfig, owner: &Owner, service: Service) -> ContainerCreateBody {
+fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCreateBody {
+    let mut host_config = host_config(config);
+    let mut life = Some(config.life);
     let command = match service {
         Service::Agent => vec![&*config.python, "-I", "-S", "-B", "-c", AGENT],
         Service::Exec => vec!["/bin/sh", "-c", WITHOUT_AGENT],
+        #[cfg(feature = "python")]
+        Service::Program(command) => {
+            // The program knows nothing of the duties of a first process, and lives as long as whoever uses it.
+            (host_config.init, life) = (Some(true), None);
+            command.iter().map(String::as_str).collect()
+        }
     };
     ContainerCreateBody {
         image: Some(config.image.clone()),
@@ -141,14 +153,14 @@ fn body(config: &SandboxConfig, owner: &Owner, service: Service) -> ContainerCre
         user: Some(config.user.clone()),
         working_dir: Some(config.working_dir.clone()),
         env: Some(environment(config)),
-        labels: Some(owner.labels(config.life)),
+        labels: Some(owner.labels(life)),
         tty: Some(false),
         open_stdin: Some(true),
         stdin_once: Some(true),
         attach_stdin: Some(true),
         attach_stdout: Some(true),
         attach_stderr: Some(true),
-        host_config: Some(host_config(config)),
+        host_config: Some(host_config),
         ..ContainerCreateBody::default()
     }
 }

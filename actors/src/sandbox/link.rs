@@ -55,7 +55,7 @@ impl Link {
             frames: Frames::default(),
             complaints: Vec::new(),
         };
-        if service == Service::Agent {
+        if link.service == Service::Agent {
             let life_ms = u64::try_from(config.life.as_millis()).unwrap_or(u64::MAX);
             link.order(&Order::Hello { life_ms }, &[]);
             if let Err(reason) = voice.ready().await {

@@ -22,11 +22,15 @@ mod keeper;
 mod link;
 mod owner;
 mod pool;
+#[cfg(feature = "python")]
+mod program;
 mod run;
 mod runner;
 mod session;
 mod wire;
 
+#[cfg(feature = "python")]
+pub(crate) use self::program::SandboxProgram;
 pub use self::{
     config::{SandboxConfig, SandboxMount, SandboxNetwork},
     error::SandboxError,

@@ -43,12 +43,13 @@ impl Owner {
         format!("{prefix}-{}-{}", self.id, unique())
     }
 
-    pub(super) fn labels(&self, life: Duration) -> HashMap<String, String> {
-        let until = now().saturating_add(life.as_secs());
-        HashMap::from([
-            (OWNER_LABEL.to_owned(), self.id.clone()),
-            (UNTIL_LABEL.to_owned(), until.to_string()),
-        ])
+    /// The labels of a container that may live for so long; without a limit, as long as its owner.
+    pub(super) fn labels(&self, life: Option<Duration>) -> HashMap<String, String> {
+        let mut labels = HashMap::from([(OWNER_LABEL.to_owned(), self.id.clone())]);
+        if let Some(life) = life {
+            labels.insert(UNTIL_LABEL.to_owned(), now().saturating_add(life.as_secs()).to_string());
+        }
+        labels
     }
 
     /// Removes the containers of owners that are gone, and those whose time is over. Never another live owner's.
