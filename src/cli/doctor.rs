@@ -3,7 +3,7 @@
 //! To add a check, write a function that gives a [`Check`] and put it into [`run`].
 
 use serde::Serialize;
-use toolyard::config::Config;
+use toolyard::{Engine, config::Config};
 
 use crate::{
     ALL_OK, SOME_NOT_OK,
@@ -32,6 +32,7 @@ impl Check {
 pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<u8> {
     let config = read_config(options.config.config.as_deref())?;
     let checks = [
+        configuration(&config),
         #[cfg(feature = "python")]
         python(&config).await,
         #[cfg(feature = "docker")]
@@ -39,6 +40,12 @@ pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<u8> {
     ];
     Printer { form: OutputForm::Native, lines: false }.json(&serde_json::json!({"checks": checks}))?;
     Ok(if checks.iter().all(|check| check.ok) { ALL_OK } else { SOME_NOT_OK })
+}
+
+/// The tools and folders that the configuration names.
+fn configuration(config: &Config) -> Check {
+    let usable = Engine::builder().config(config).map(|_| "usable".to_owned());
+    Check::new("configuration", usable.map_err(|error| error.to_string()))
 }
 
 /// The interpreter of Python files.

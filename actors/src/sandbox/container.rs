@@ -134,18 +134,16 @@ fn is_about_limits(warning: &str) -> bool {
 }
 
 fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCreateBody {
-    let mut host_config = host_config(config);
-    let mut life = Some(config.life);
-    let command = match service {
-        Service::Agent => vec![&*config.python, "-I", "-S", "-B", "-c", AGENT],
-        Service::Exec => vec!["/bin/sh", "-c", WITHOUT_AGENT],
+    let life = Some(config.life);
+    let (command, life) = match service {
+        Service::Agent => (vec![&*config.python, "-I", "-S", "-B", "-c", AGENT], life),
+        Service::Exec => (vec!["/bin/sh", "-c", WITHOUT_AGENT], life),
+        // It lives as long as whoever uses it.
         #[cfg(feature = "python")]
-        Service::Program(command) => {
-            // The program knows nothing of the duties of a first process, and lives as long as whoever uses it.
-            (host_config.init, life) = (Some(true), None);
-            command.iter().map(String::as_str).collect()
-        }
+        Service::Program(command) => (command.iter().map(String::as_str).collect(), None),
     };
+    // A program knows nothing of the duties of a first process.
+    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config) };
     ContainerCreateBody {
         image: Some(config.image.clone()),
         entrypoint: Some(config.entrypoint.clone()),
