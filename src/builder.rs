@@ -32,6 +32,8 @@ pub struct EngineBuilder {
     #[cfg(feature = "mcp")]
     mcp_servers: crate::mcp::setup::McpServers,
     mcp_host: McpSetup,
+    #[cfg(feature = "docker")]
+    pub(crate) sandboxes: crate::sandbox::SandboxPool,
 }
 
 impl EngineBuilder {
@@ -82,12 +84,24 @@ impl EngineBuilder {
         self.python.take(&config.python);
         #[cfg(feature = "mcp")]
         self.mcp_servers.take(&config.mcp)?;
+        #[cfg(all(feature = "docker", feature = "python"))]
+        self.python.take_sandbox(&config.sandbox.pool_config().sandbox);
         config.apply(&mut self.config);
-        let (tools, registry) = config.builtins()?;
+        #[cfg(feature = "docker")]
+        self.sandboxes.configure(config.sandbox.pool_config());
+        let (tools, registry) = config.builtins(
+            #[cfg(feature = "docker")]
+            &self.sandboxes,
+        )?;
         for (alias, name) in registry.aliases() {
             self = self.alias(alias, name);
         }
-        self.builtins = Builtins { root: config.tools.root.clone(), tools: tools.tools().to_vec() };
+        self.builtins = Builtins {
+            root: config.tools.root.clone(),
+            tools: tools.tools().to_vec(),
+            #[cfg(feature = "docker")]
+            sandbox: config.sandbox.clone(),
+        };
         if !config.permissions.is_empty() {
             self = self.permissions(RulePolicy::new(config.permissions.clone())?);
         }
@@ -278,7 +292,18 @@ impl EngineBuilder {
         let closing = providers.clone();
         let (thread, yard, prepared) =
             SystemThread::start(runtime, self.config, self.changes, prepare, closing)?;
-        let engine = Engine::new(thread, yard, settings, providers, prepared, self.mcp_host);
+        #[cfg(feature = "docker")]
+        crate::sandbox::host(&yard, &self.sandboxes);
+        let engine = Engine::new(
+            thread,
+            yard,
+            settings,
+            providers,
+            prepared,
+            self.mcp_host,
+            #[cfg(feature = "docker")]
+            self.sandboxes,
+        );
         #[cfg(feature = "mcp")]
         engine.settings().mcp.start(&engine);
         Ok(engine)

@@ -49,6 +49,8 @@ struct Inner {
     prepared: Prepared,
     #[cfg(feature = "mcp")]
     mcp: crate::mcp::McpPool,
+    #[cfg(feature = "docker")]
+    sandboxes: crate::sandbox::SandboxPool,
 }
 
 /// What the host does for MCP servers.
@@ -104,6 +106,7 @@ impl Engine {
         providers: Arc<Providers>,
         prepared: Prepared,
         #[cfg_attr(not(feature = "mcp"), allow(unused))] mcp: McpSetup,
+        #[cfg(feature = "docker")] sandboxes: crate::sandbox::SandboxPool,
     ) -> Self {
         let inner = Inner {
             #[cfg(feature = "mcp")]
@@ -113,6 +116,8 @@ impl Engine {
             settings,
             providers,
             prepared,
+            #[cfg(feature = "docker")]
+            sandboxes,
         };
         Self(Arc::new(inner))
     }
@@ -135,6 +140,11 @@ impl Engine {
     #[cfg(feature = "mcp")]
     pub fn mcp(&self) -> &crate::mcp::McpPool {
         &self.0.mcp
+    }
+
+    #[cfg(feature = "docker")]
+    pub(crate) fn sandboxes(&self) -> &crate::sandbox::SandboxPool {
+        &self.0.sandboxes
     }
 
     pub(crate) fn yard(&self) -> &Yard {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "docker")]
+use toolyard_actors::sandbox::SandboxConfig;
 use toolyard_actors::{
     Yard,
     python::{PythonConfig, PythonFile, PythonReport},
@@ -27,6 +29,14 @@ impl PythonSetup {
         self.config = Arc::new(section.python_config());
         let before = std::mem::replace(&mut self.section, section.clone());
         self.section.files.splice(..0, before.files);
+    }
+
+    /// Takes what a configuration says about containers, for workers that are to run in them.
+    #[cfg(feature = "docker")]
+    pub(crate) fn take_sandbox(&mut self, sandbox: &SandboxConfig) {
+        if self.section.sandbox {
+            Arc::make_mut(&mut self.config).sandbox = Some(Arc::new(sandbox.clone()));
+        }
     }
 
     /// What imports them once the actors are there.

@@ -16,6 +16,8 @@ mod permission;
 mod processes;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "docker")]
+mod sandbox;
 #[cfg(feature = "sim")]
 mod sim;
 #[cfg(any(feature = "metrics", feature = "otel"))]

@@ -3,5 +3,7 @@
 pub mod calculator;
 pub mod file;
 mod registry;
+#[cfg(feature = "docker")]
+pub mod sandbox;
 
 pub use registry::{BuiltinRegistry, NameClash};

@@ -3,6 +3,7 @@
 
 mod activation;
 mod call;
+mod doctor;
 mod interrupt;
 mod logging;
 #[cfg(feature = "mcp")]
@@ -12,6 +13,8 @@ mod output;
 mod plan;
 mod record;
 mod resume;
+#[cfg(feature = "docker")]
+mod sandbox;
 #[cfg(feature = "mcp")]
 mod servers;
 mod setup;
@@ -36,13 +39,13 @@ const SOME_NOT_OK: u8 = 1;
 /// Usage, unreadable input, bad configuration.
 const UNUSABLE: u8 = 2;
 /// Nothing that was asked for could be done.
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "docker", feature = "mcp"))]
 const NOTHING_RAN: u8 = 3;
 /// Stopped by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    #[cfg(any(feature = "mcp", feature = "python"))]
+    #[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
     toolyard::keep_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -86,6 +89,9 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         Verb::Tools(options) => tools::run(&options).await,
         #[cfg(feature = "mcp")]
         Verb::Mcp(options) => mcp::run(&options).await,
+        #[cfg(feature = "docker")]
+        Verb::Sandbox(verb) => sandbox::run(&verb).await,
+        Verb::Doctor(options) => doctor::run(&options).await,
         Verb::State(verb) => state::run(&verb).await,
         #[cfg(feature = "sim")]
         Verb::Sim(options) => sim::run(&options).await,

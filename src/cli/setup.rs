@@ -35,14 +35,14 @@ pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     Ok(engine)
 }
 
-/// Reads the configuration: that of the option, else the usual one, if it is there.
-pub(crate) fn read_config(option: Option<&Path>) -> anyhow::Result<Config> {
+/// Reads the configuration that was named, else the usual one, if it is there.
+pub(crate) fn read_config(named: Option<&Path>) -> anyhow::Result<Config> {
     let usual = Path::new("toolyard.toml");
-    match option {
-        Some(file) => Ok(Config::read(file)?),
-        None if usual.is_file() => Ok(Config::read(usual)?),
-        None => Ok(Config::default()),
-    }
+    Ok(match named {
+        Some(file) => Config::read(file)?,
+        None if usual.is_file() => Config::read(usual)?,
+        None => Config::default(),
+    })
 }
 
 fn config(options: &EngineOptions) -> anyhow::Result<Config> {

@@ -6,6 +6,8 @@ mod error;
 mod mcp;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "docker")]
+mod sandbox;
 mod seconds;
 mod settings;
 #[cfg(test)]
@@ -26,6 +28,8 @@ use crate::builtin::{BuiltinRegistry, file::FileRoot};
 pub use self::mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection};
 #[cfg(feature = "python")]
 pub use self::python::PythonSection;
+#[cfg(feature = "docker")]
+pub use self::sandbox::{MountSection, SandboxSection};
 pub(crate) use self::settings::{Builtins, Settings};
 pub use self::{
     engine::{AgentSection, EngineSection, RateSection, RetrySection},
@@ -72,6 +76,10 @@ pub struct Config {
     #[cfg(feature = "mcp")]
     #[serde(skip_serializing_if = "McpSection::is_default")]
     pub mcp: McpSection,
+    /// The containers that code runs in.
+    #[cfg(feature = "docker")]
+    #[serde(skip_serializing_if = "SandboxSection::is_default")]
+    pub sandbox: SandboxSection,
 }
 
 impl Config {
@@ -133,6 +141,8 @@ impl Config {
             python: PythonSection::default(),
             #[cfg(feature = "mcp")]
             mcp: McpSection::default(),
+            #[cfg(feature = "docker")]
+            sandbox: SandboxSection::default(),
         }
     }
 
@@ -145,16 +155,23 @@ impl Config {
 
     /// Makes the built-in tools that the configuration asks for, and gives them with the registry
     /// that knows their other names.
-    pub(crate) fn builtins(&self) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
+    pub(crate) fn builtins(
+        &self,
+        #[cfg(feature = "docker")] sandboxes: &crate::sandbox::SandboxPool,
+    ) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
         let root = self.tools.root.as_deref().unwrap_or(Path::new("."));
         let root = FileRoot::open(root).map_err(|error| {
             ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
         })?;
-        let registry = BuiltinRegistry::shipped(&root);
-        let names: Option<Vec<&str>> =
-            self.tools.enable.as_ref().map(|names| names.iter().map(String::as_str).collect());
+        #[cfg_attr(not(feature = "docker"), allow(unused_mut))]
+        let mut registry = BuiltinRegistry::shipped(&root);
+        let by_default: Vec<String> = registry.names().map(str::to_owned).collect();
+        #[cfg(feature = "docker")]
+        registry.register_sandbox(sandboxes);
+        let names = self.tools.enable.as_ref().unwrap_or(&by_default);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let none: [SharedTool; 0] = [];
-        let resolved = ToolSet::resolve(names.as_deref(), &none, &registry, CustomTail::Omit);
+        let resolved = ToolSet::resolve(Some(&names), &none, &registry, CustomTail::Omit);
         if let Some(missing) = resolved.missing.first() {
             let known: Vec<_> = registry.names().collect();
             let nearest = name::nearest(missing, known.iter().copied());

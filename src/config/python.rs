@@ -59,6 +59,11 @@ pub struct PythonSection {
     /// The longest result, in bytes. Default 67,108,864.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_result_bytes: Option<usize>,
+    /// Whether the workers run in containers, as `[sandbox]` says; the folder of each file is there to be read. Default
+    /// false.
+    #[cfg(feature = "docker")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sandbox: bool,
     /// Address space of one process, in bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,

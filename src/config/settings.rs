@@ -21,12 +21,14 @@ pub(crate) struct Settings {
 pub(crate) struct Builtins {
     pub(crate) root: Option<PathBuf>,
     pub(crate) tools: Vec<SharedTool>,
+    #[cfg(feature = "docker")]
+    pub(crate) sandbox: super::SandboxSection,
 }
 
 impl std::fmt::Debug for Builtins {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.tools.iter().map(|tool| &tool.spec().name).collect();
-        f.debug_struct("Builtins").field("root", &self.root).field("tools", &names).finish()
+        f.debug_struct("Builtins").field("root", &self.root).field("tools", &names).finish_non_exhaustive()
     }
 }
 
@@ -51,6 +53,8 @@ impl Settings {
         let mut config = Config::of(&self.config, yard.activation().to_rules());
         config.tools.enable = Some(enable);
         config.tools.root.clone_from(&self.builtins.root);
+        #[cfg(feature = "docker")]
+        config.sandbox.clone_from(&self.builtins.sandbox);
         WrittenConfig { config, left_out }
     }
 }

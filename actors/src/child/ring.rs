@@ -30,7 +30,8 @@ impl OutputRing {
         }
     }
 
-    fn push(&self, new: &[u8]) {
+    /// Keeps the last of these bytes.
+    pub(crate) fn push(&self, new: &[u8]) {
         let new = &new[new.len().saturating_sub(self.capacity)..];
         let mut bytes = self.bytes.lock();
         let surplus = (bytes.len() + new.len()).saturating_sub(self.capacity);

@@ -8,7 +8,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "docker")]
+use std::sync::Arc;
+
 use crate::child::ResourceLimits;
+#[cfg(feature = "docker")]
+use crate::sandbox::SandboxConfig;
 
 /// Names a Python file, or a class in it, and picks among its functions.
 ///
@@ -163,6 +168,11 @@ pub struct PythonConfig {
     pub largest_result_bytes: usize,
     /// What one process may use. Default: no limits.
     pub limits: ResourceLimits,
+    /// Runs the workers in containers with these settings, instead of here. The folder of each file is there under its
+    /// own path, read-only, and must be readable for the user inside. The interpreter is the image's, and nothing of
+    /// the environment is inherited. Default: none, they run here.
+    #[cfg(feature = "docker")]
+    pub sandbox: Option<Arc<SandboxConfig>>,
 }
 
 impl fmt::Debug for PythonConfig {
@@ -195,6 +205,8 @@ impl Default for PythonConfig {
             nan: NanPolicy::default(),
             largest_result_bytes: 64 * 1024 * 1024,
             limits: ResourceLimits::default(),
+            #[cfg(feature = "docker")]
+            sandbox: None,
         }
     }
 }

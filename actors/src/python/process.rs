@@ -1,12 +1,14 @@
 //! One worker process: its start, the bytes to and from it, its end.
 
+#[cfg(feature = "docker")]
+mod contained;
+
 use std::path::Path;
 use std::time::Duration;
 
 use futures::Stream;
 use futures::stream::unfold;
-use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 
 use super::config::{PythonConfig, PythonFile};
@@ -73,21 +75,9 @@ impl WorkerProcess {
         file: &PythonFile,
         path: &Path,
     ) -> Result<(Self, impl Stream<Item = Event> + use<>), ChildError> {
-        let mut command = ChildCommand::new(&config.interpreter)
-            .arg("-c")
-            .arg(BOOT)
-            .inherit_env(config.inherit_env)
-            .limits(config.limits);
-        for (name, value) in &config.env {
-            command = command.env(name, value);
-        }
-        let mut child = command.start()?;
-        let (frames, outgoing) = mpsc::unbounded_channel();
-        let (kill, killed) = oneshot::channel();
-        let (say_ended, ended) = oneshot::channel();
-        let (stdin, stdout) = (child.take_stdin(), child.take_stdout());
+        let Begun { stdout, frames, kill, ended, kept } = Self::begin(config, path)?;
         let process = Self { frames: Some(frames), kill: Some(kill) };
-        process.send_json(&Boot { modules: &MODULES, watch: !child.is_kept() });
+        process.send_json(&Boot { modules: &MODULES, watch: !kept });
         process.send_json(&Load {
             op: "load",
             file: &path.to_string_lossy(),
@@ -103,10 +93,20 @@ impl WorkerProcess {
             nan: config.nan.as_str(),
             largest_reply: config.largest_result_bytes,
         });
-        let (say_closed, closed) = oneshot::channel();
-        tokio::spawn(write_frames(stdin, outgoing, say_closed));
-        tokio::spawn(watch(child, killed, closed, say_ended));
         Ok((process, events(stdout, ended, config.largest_result_bytes)))
+    }
+
+    #[cfg(feature = "docker")]
+    fn begin(config: &PythonConfig, path: &Path) -> Result<Begun, ChildError> {
+        match &config.sandbox {
+            Some(sandbox) => Ok(contained::begin(config, sandbox, path)),
+            None => begin_here(config),
+        }
+    }
+
+    #[cfg(not(feature = "docker"))]
+    fn begin(config: &PythonConfig, _: &Path) -> Result<Begun, ChildError> {
+        begin_here(config)
     }
 
     pub(super) fn send(&self, frame: Vec<u8>) {
@@ -135,9 +135,44 @@ impl WorkerProcess {
     }
 }
 
+/// A process that has begun, and does not know yet what to do.
+struct Begun {
+    stdout: Option<Reader>,
+    frames: mpsc::UnboundedSender<Vec<u8>>,
+    kill: oneshot::Sender<()>,
+    ended: oneshot::Receiver<End>,
+    /// Somebody sees to its end when this process is killed.
+    kept: bool,
+}
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Begins a process beside this one.
+fn begin_here(config: &PythonConfig) -> Result<Begun, ChildError> {
+    let mut command = ChildCommand::new(&config.interpreter)
+        .arg("-c")
+        .arg(BOOT)
+        .inherit_env(config.inherit_env)
+        .limits(config.limits);
+    for (name, value) in &config.env {
+        command = command.env(name, value);
+    }
+    let mut child = command.start()?;
+    let kept = child.is_kept();
+    let (frames, outgoing) = mpsc::unbounded_channel();
+    let (kill, killed) = oneshot::channel();
+    let (say_ended, ended) = oneshot::channel();
+    let (say_closed, closed) = oneshot::channel();
+    let (stdin, stdout) = (child.take_stdin(), child.take_stdout());
+    tokio::spawn(write_frames(stdin, outgoing, say_closed));
+    tokio::spawn(watch(child, killed, closed, say_ended));
+    let stdout = stdout.map(|stdout| Box::new(stdout) as Reader);
+    Ok(Begun { stdout, frames, kill, ended, kept })
+}
+
 /// Writes frames until the hand on the process is dropped or the process is gone.
 async fn write_frames(
-    stdin: Option<ChildStdin>,
+    stdin: Option<impl AsyncWrite + Unpin>,
     mut frames: mpsc::UnboundedReceiver<Vec<u8>>,
     _say_closed: oneshot::Sender<()>,
 ) {
@@ -175,7 +210,7 @@ async fn watch(
 
 /// The frames of a worker, then its end.
 fn events(
-    stdout: Option<ChildStdout>,
+    stdout: Option<Reader>,
     ended: oneshot::Receiver<End>,
     largest_result: usize,
 ) -> impl Stream<Item = Event> + use<> {

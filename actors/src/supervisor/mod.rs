@@ -78,6 +78,9 @@ pub(crate) struct Shared {
     /// The sessions to close when the engine stops.
     #[cfg(feature = "mcp")]
     pub(crate) mcp_sessions: Mutex<Vec<actix::WeakAddr<crate::mcp::McpSessionActor>>>,
+    /// The pools to close when the engine stops.
+    #[cfg(feature = "docker")]
+    pub(crate) sandboxes: Mutex<Vec<crate::sandbox::SandboxPool>>,
 }
 
 /// Takes lists of calls and runs them on the tools' actors.
@@ -139,6 +142,13 @@ impl Handler<Stop> for SupervisorActor {
             {
                 let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
                 crate::mcp::close_sessions(sessions).await;
+            }
+            #[cfg(feature = "docker")]
+            {
+                let pools = std::mem::take(&mut *shared.sandboxes.lock());
+                for pool in pools {
+                    pool.close().await;
+                }
             }
             // Tool and state actors end with their last address.
             shared.published.publish(Catalog::default());

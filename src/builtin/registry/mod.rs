@@ -5,8 +5,12 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
+#[cfg(feature = "docker")]
+use toolyard_actors::sandbox::SandboxPool;
 use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolSource, name};
 
+#[cfg(feature = "docker")]
+use super::sandbox::SandboxTool;
 use super::{
     calculator::CalculatorTool,
     file::{FileReadTool, FileRoot, FileWriteTool},
@@ -58,6 +62,14 @@ impl BuiltinRegistry {
         registry.register_alias("read_file", "file_read");
         registry.register_alias("write_file", "file_write");
         registry
+    }
+
+    /// Registers the tools that run code in the sandboxes of `pool`.
+    #[cfg(feature = "docker")]
+    pub fn register_sandbox(&mut self, pool: &SandboxPool) {
+        let (python, shell) = (pool.clone(), pool.clone());
+        self.add("sandbox_python", move || Ok(Arc::new(SandboxTool::python(python.clone()))));
+        self.add("sandbox_shell", move || Ok(Arc::new(SandboxTool::shell(shell.clone()))));
     }
 
     /// Registers how to make the tool `name`; a name that is there already gets the new constructor in its old place.
