@@ -80,7 +80,7 @@ impl EngineBuilder {
         for (alias, name) in registry.aliases() {
             self = self.alias(alias, name);
         }
-        self.builtins = Builtins { root: config.tools.root.clone(), tools: tools.tools().to_vec() };
+        self.builtins = Builtins { tools: tools.tools().to_vec(), said: config.clone() };
         if !config.permissions.is_empty() {
             self = self.permissions(RulePolicy::new(config.permissions.clone())?);
         }

@@ -18,3 +18,5 @@ mod python;
 mod sim;
 mod timeline;
 mod venv;
+#[cfg(feature = "http")]
+mod web;

@@ -2,6 +2,12 @@
 
 pub mod calculator;
 pub mod file;
+#[cfg(feature = "http")]
+pub mod http;
 mod registry;
+#[cfg(feature = "http")]
+pub mod web;
+#[cfg(feature = "search")]
+pub mod web_search;
 
 pub use registry::{BuiltinRegistry, NameClash};

@@ -1,9 +1,14 @@
 //! Configuration files: an engine's settings in `toolyard.toml`.
 
+mod builtins;
 mod engine;
 mod error;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "search")]
+mod search;
 mod seconds;
 mod settings;
 #[cfg(test)]
@@ -14,14 +19,14 @@ use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 use toolyard_actors::YardConfig;
-use toolyard_contract::{
-    ActivationController, ActivationRules, CustomTail, PermissionRules, SharedTool, ToolSet, name,
-};
+use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
-use crate::builtin::{BuiltinRegistry, file::FileRoot};
-
+#[cfg(feature = "http")]
+pub use self::http::HttpSection;
 #[cfg(feature = "python")]
 pub use self::python::PythonSection;
+#[cfg(feature = "search")]
+pub use self::search::{SearchEngine, SearchSection};
 pub(crate) use self::settings::{Builtins, Settings};
 pub use self::{
     engine::{AgentSection, EngineSection, RateSection, RetrySection},
@@ -64,6 +69,14 @@ pub struct Config {
     #[cfg(feature = "python")]
     #[serde(skip_serializing_if = "PythonSection::is_default")]
     pub python: PythonSection,
+    /// How the tool `http` makes requests.
+    #[cfg(feature = "http")]
+    #[serde(skip_serializing_if = "HttpSection::is_default")]
+    pub http: HttpSection,
+    /// Which search engine the tool `web_search` asks.
+    #[cfg(feature = "search")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSection>,
 }
 
 impl Config {
@@ -115,8 +128,7 @@ impl Config {
                 .as_ref()
                 .and_then(|policy| policy.rules())
                 .unwrap_or_default(),
-            #[cfg(feature = "python")]
-            python: PythonSection::default(),
+            ..Self::default()
         }
     }
 
@@ -125,31 +137,5 @@ impl Config {
         self.engine.apply(config);
         config.limits.tools.extend(self.tools.limits());
         config.activation = ActivationController::new(self.tools.activation());
-    }
-
-    /// Makes the built-in tools that the configuration asks for, and gives them with the registry
-    /// that knows their other names.
-    pub(crate) fn builtins(&self) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
-        let root = self.tools.root.as_deref().unwrap_or(Path::new("."));
-        let root = FileRoot::open(root).map_err(|error| {
-            ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
-        })?;
-        let registry = BuiltinRegistry::shipped(&root);
-        let names: Option<Vec<&str>> =
-            self.tools.enable.as_ref().map(|names| names.iter().map(String::as_str).collect());
-        let none: [SharedTool; 0] = [];
-        let resolved = ToolSet::resolve(names.as_deref(), &none, &registry, CustomTail::Omit);
-        if let Some(missing) = resolved.missing.first() {
-            let known: Vec<_> = registry.names().collect();
-            let nearest = name::nearest(missing, known.iter().copied());
-            let hint = if nearest.is_empty() { known } else { nearest }.join(", ");
-            return Err(ConfigError::new(format!(
-                "tools.enable: no built-in tool is named {missing:?}; there is: {hint}"
-            )));
-        }
-        if let Some((tool, reason)) = resolved.failed.first() {
-            return Err(ConfigError::new(format!("tools.enable: {tool:?} cannot be made: {reason}")));
-        }
-        Ok((resolved.set, registry))
     }
 }

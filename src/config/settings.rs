@@ -1,6 +1,6 @@
 //! From a running engine back to its configuration.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use toolyard_actors::{Yard, YardConfig};
 use toolyard_contract::SharedTool;
@@ -17,14 +17,15 @@ pub(crate) struct Settings {
 /// The built-in tools that a configuration asked for.
 #[derive(Default)]
 pub(crate) struct Builtins {
-    pub(crate) root: Option<PathBuf>,
     pub(crate) tools: Vec<SharedTool>,
+    /// What it says about how they work.
+    pub(crate) said: Config,
 }
 
 impl std::fmt::Debug for Builtins {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.tools.iter().map(|tool| &tool.spec().name).collect();
-        f.debug_struct("Builtins").field("root", &self.root).field("tools", &names).finish()
+        f.debug_struct("Builtins").field("tools", &names).finish_non_exhaustive()
     }
 }
 
@@ -48,7 +49,12 @@ impl Settings {
         }
         let mut config = Config::of(&self.config, yard.activation().to_rules());
         config.tools.enable = Some(enable);
-        config.tools.root.clone_from(&self.builtins.root);
+        let said = &self.builtins.said;
+        config.tools.root.clone_from(&said.tools.root);
+        #[cfg(feature = "http")]
+        config.http.clone_from(&said.http);
+        #[cfg(feature = "search")]
+        config.search.clone_from(&said.search);
         WrittenConfig { config, left_out }
     }
 }

@@ -7,9 +7,16 @@ use std::{fmt, sync::Arc};
 
 use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolSource, name};
 
+#[cfg(feature = "http")]
+use super::http::HttpTool;
 use super::{
     calculator::CalculatorTool,
     file::{FileReadTool, FileRoot, FileWriteTool},
+};
+#[cfg(feature = "search")]
+use super::{
+    web::WebConfig,
+    web_search::{DuckDuckGo, WebSearchTool},
 };
 
 type Made = Result<Arc<dyn Tool>, String>;
@@ -54,9 +61,22 @@ impl BuiltinRegistry {
         registry.add("calculator", || Ok(Arc::new(CalculatorTool::new())));
         registry.add("file_read", move || Ok(Arc::new(FileReadTool::new(read_root.clone()))));
         registry.add("file_write", move || Ok(Arc::new(FileWriteTool::new(write_root.clone()))));
+        #[cfg(feature = "http")]
+        registry.add("http", || Ok(Arc::new(HttpTool::default())));
+        #[cfg(feature = "search")]
+        registry.add("web_search", || {
+            let made = DuckDuckGo::new(DuckDuckGo::BASE_URL, WebConfig::default());
+            Ok(Arc::new(WebSearchTool::new(made.map_err(|error| error.to_string())?)))
+        });
         registry.register_alias("calc", "calculator");
         registry.register_alias("read_file", "file_read");
         registry.register_alias("write_file", "file_write");
+        #[cfg(feature = "http")]
+        registry.register_alias("http_request", "http");
+        #[cfg(feature = "search")]
+        for alias in ["duckduckgo", "duckduckgo_search"] {
+            registry.register_alias(alias, "web_search");
+        }
         registry
     }
 
@@ -80,6 +100,12 @@ impl BuiltinRegistry {
                 Ok(())
             }
         }
+    }
+
+    /// Makes the shipped tool `name` in another way.
+    #[cfg(feature = "http")]
+    pub(crate) fn configure(&mut self, name: &str, make: impl Fn() -> Made + Send + Sync + 'static) {
+        self.add(name, make);
     }
 
     fn add(&mut self, name: impl Into<String>, make: impl Fn() -> Made + Send + Sync + 'static) {
