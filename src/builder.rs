@@ -153,6 +153,15 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how many bytes of one text of a result are handed on; of a longer one the first and the last
+    /// half of them, and the whole is in a file, which `detail.full` names, until the engine ends.
+    /// Default 1,000,000.
+    #[must_use]
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.config.max_result_bytes = bytes;
+        self
+    }
+
     /// Sets when a call of an idempotent tool is tried again. Default: never.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {

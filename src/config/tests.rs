@@ -15,6 +15,7 @@ max_lists = 3
 admission_timeout_s = 4
 arbiters = 1
 child_depth = 2
+max_result_bytes = 5000
 
 [engine.retry]
 attempts = 3
@@ -69,7 +70,7 @@ fn every_key_reaches_the_engine() {
     );
     assert_eq!((yard.limits.max_in_flight, yard.limits.max_blocking, yard.limits.max_lists), (10, 2, 3));
     assert_eq!((yard.limits.admission_timeout, yard.arbiters), (Duration::from_secs(4), 1));
-    assert_eq!(yard.child_depth, 2);
+    assert_eq!((yard.child_depth, yard.max_result_bytes), (2, 5_000));
     assert_eq!((yard.retry.attempts, yard.retry.first_delay), (3, Duration::from_millis(250)));
     assert_eq!(yard.retry.max_delay, Duration::from_secs(5));
     assert_eq!(yard.limits.agent.max_in_flight, Some(4));

@@ -41,6 +41,7 @@ use crate::{
         Stop,
     },
     observe::Observers,
+    overflow::Overflow,
     permission::Permissions,
     placement::{Placement, Seat},
     reply::MAILBOX,
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     /// a call around it holds.
     pub(crate) admissions: Vec<Arc<Admission>>,
     pub(crate) observers: Arc<Observers>,
+    /// Where results go that are too large.
+    pub(crate) overflow: Overflow,
     /// How long a call may take where neither tool nor list says. `None`: no limit.
     pub(crate) timeout: Option<Duration>,
     /// How long a list may take where it does not say. `None`: no limit.
