@@ -17,6 +17,8 @@ mod python;
 #[cfg(feature = "sim")]
 mod sim;
 mod timeline;
+#[cfg(feature = "python")]
+mod python_repl;
 mod venv;
 #[cfg(feature = "http")]
 mod web;

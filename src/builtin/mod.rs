@@ -4,10 +4,14 @@ pub mod calculator;
 pub mod file;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "python")]
+pub mod python_repl;
 mod registry;
 #[cfg(feature = "http")]
 pub mod web;
 #[cfg(feature = "search")]
 pub mod web_search;
 
+#[cfg(feature = "python")]
+pub(crate) use registry::NO_REPL;
 pub use registry::{BuiltinRegistry, NameClash};

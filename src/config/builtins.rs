@@ -38,6 +38,8 @@ impl Config {
         match tool {
             #[cfg(feature = "search")]
             "web_search" => self.search.is_some(),
+            #[cfg(feature = "python")]
+            "python_repl" => self.python.repl.is_some(),
             _ => true,
         }
     }
@@ -47,8 +49,13 @@ impl Config {
         let root = FileRoot::open(root).map_err(|error| {
             ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
         })?;
-        #[cfg_attr(not(feature = "http"), allow(unused_mut))]
+        #[cfg_attr(not(any(feature = "http", feature = "python")), allow(unused_mut))]
         let mut registry = BuiltinRegistry::shipped(&root);
+        #[cfg(feature = "python")]
+        {
+            let (section, python) = (self.python_repl.clone(), self.python.clone());
+            registry.configure("python_repl", move || Ok(section.tool(&python)));
+        }
         #[cfg(feature = "http")]
         {
             let web = self.http.web_config()?;

@@ -7,6 +7,8 @@ mod error;
 mod http;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod python_repl;
 #[cfg(feature = "search")]
 mod search;
 mod seconds;
@@ -23,8 +25,6 @@ use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
 #[cfg(feature = "http")]
 pub use self::http::HttpSection;
-#[cfg(feature = "python")]
-pub use self::python::PythonSection;
 #[cfg(feature = "search")]
 pub use self::search::{SearchEngine, SearchSection};
 pub(crate) use self::settings::{Builtins, Settings};
@@ -34,6 +34,11 @@ pub use self::{
     seconds::Seconds,
     settings::WrittenConfig,
     tools::{ToolLimitsSection, ToolsSection},
+};
+#[cfg(feature = "python")]
+pub use self::{
+    python::{PythonSection, ReplPlace},
+    python_repl::PythonReplSection,
 };
 
 /// The settings of an engine, as `toolyard.toml` has them. Every key may be absent.
@@ -69,6 +74,10 @@ pub struct Config {
     #[cfg(feature = "python")]
     #[serde(skip_serializing_if = "PythonSection::is_default")]
     pub python: PythonSection,
+    /// How the tool `python_repl` runs code.
+    #[cfg(feature = "python")]
+    #[serde(skip_serializing_if = "PythonReplSection::is_default")]
+    pub python_repl: PythonReplSection,
     /// How the tool `http` makes requests.
     #[cfg(feature = "http")]
     #[serde(skip_serializing_if = "HttpSection::is_default")]

@@ -51,6 +51,8 @@ impl Settings {
         config.tools.enable = Some(enable);
         let said = &self.builtins.said;
         config.tools.root.clone_from(&said.tools.root);
+        #[cfg(feature = "python")]
+        config.python_repl.clone_from(&said.python_repl);
         #[cfg(feature = "http")]
         config.http.clone_from(&said.http);
         #[cfg(feature = "search")]

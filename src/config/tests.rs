@@ -262,3 +262,20 @@ fn settings_of_the_web_tools_that_cannot_be_used_are_named_without_secrets() {
         assert!(error.starts_with(expected) && !error.contains("secret"), "{text}: {error}");
     }
 }
+
+#[cfg(feature = "python")]
+#[test]
+fn settings_of_python_sessions_reach_the_tool_and_go_back_into_the_file() {
+    let text = "[python]\nrepl = \"unsafe_host_process\"\n\n[python_repl]\ntimeout_s = 5\nmax_output_bytes = 100\n\
+                allowed_modules = [\"math\"]\nmax_sessions = 2\nmax_snapshot_bytes = 0\nmemory_bytes = 1000000000\n\
+                max_processes = 8\n";
+    let config = Config::parse(text).unwrap();
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    let spec = engine.specs().into_iter().find(|spec| spec.name == "python_repl").unwrap();
+    assert!(spec.description_text().contains("may be imported: math"));
+    let written = engine.to_config();
+    assert_eq!((&written.config.python, &written.config.python_repl), (&config.python, &config.python_repl));
+    assert_eq!(Config::parse(&written.config.to_toml().unwrap()).unwrap(), written.config);
+    let none = Config::default().builtins().unwrap().0;
+    assert!(none.names().all(|name| name != "python_repl"), "nothing is configured that could run it");
+}

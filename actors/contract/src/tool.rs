@@ -71,6 +71,11 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// Lets go of what outlives calls (processes, connections): the engine has ended. Default: there is nothing.
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Starts the work of one call.
     ///
     /// # Cancellation

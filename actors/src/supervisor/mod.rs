@@ -24,6 +24,7 @@ use std::{
 };
 
 use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, ResponseFuture};
+use futures::{StreamExt, stream::FuturesUnordered};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -143,6 +144,7 @@ impl Handler<Stop> for SupervisorActor {
                 let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
                 crate::mcp::close_sessions(sessions).await;
             }
+            shared.retire_tools().await;
             // Tool and state actors end with their last address.
             shared.published.publish(Catalog::default());
             shared.placement.lock().stop();
@@ -233,6 +235,16 @@ impl Shared {
             // Every list answers within its grace; the bound is for a starved arbiter.
             let _ = timeout(Duration::from_secs(10), no_lists()).await;
         }
+    }
+
+    /// Lets the tools let go of what they hold, within bounds.
+    async fn retire_tools(&self) {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let catalog = self.published.current();
+        let retiring: FuturesUnordered<_> =
+            catalog.entries().iter().map(|entry| entry.tool.retire()).collect();
+        // What does not let go in time is not waited for.
+        let _ = timeout(PATIENCE, retiring.collect::<()>()).await;
     }
 
     /// The tools that a list sees. Those that it brought along live on this arbiter.

@@ -5,10 +5,14 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
+#[cfg(feature = "python")]
+use toolyard_contract::IntoTool;
 use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolSource, name};
 
 #[cfg(feature = "http")]
 use super::http::HttpTool;
+#[cfg(feature = "python")]
+use super::python_repl::{NoBackend, PythonReplConfig, PythonReplTool};
 use super::{
     calculator::CalculatorTool,
     file::{FileReadTool, FileRoot, FileWriteTool},
@@ -18,6 +22,11 @@ use super::{
     web::WebConfig,
     web_search::{DuckDuckGo, WebSearchTool},
 };
+
+/// What a call of `python_repl` is told where nothing runs its sessions.
+#[cfg(feature = "python")]
+pub(crate) const NO_REPL: &str = "nothing can run Python sessions here: set `repl = \"unsafe_host_process\"` in the \
+                                  part [python] of the configuration, which lets the code do whatever the engine may";
 
 type Made = Result<Arc<dyn Tool>, String>;
 type Constructor = Box<dyn Fn() -> Made + Send + Sync>;
@@ -68,11 +77,18 @@ impl BuiltinRegistry {
             let made = DuckDuckGo::new(DuckDuckGo::BASE_URL, WebConfig::default());
             Ok(Arc::new(WebSearchTool::new(made.map_err(|error| error.to_string())?)))
         });
+        #[cfg(feature = "python")]
+        registry.add("python_repl", || {
+            let nowhere = NoBackend(NO_REPL.to_owned());
+            Ok(PythonReplTool::new(PythonReplConfig::default(), nowhere).into_tool())
+        });
         registry.register_alias("calc", "calculator");
         registry.register_alias("read_file", "file_read");
         registry.register_alias("write_file", "file_write");
         #[cfg(feature = "http")]
         registry.register_alias("http_request", "http");
+        #[cfg(feature = "python")]
+        registry.register_alias("python", "python_repl");
         #[cfg(feature = "search")]
         for alias in ["duckduckgo", "duckduckgo_search"] {
             registry.register_alias(alias, "web_search");
@@ -103,7 +119,7 @@ impl BuiltinRegistry {
     }
 
     /// Makes the shipped tool `name` in another way.
-    #[cfg(feature = "http")]
+    #[cfg(any(feature = "http", feature = "python"))]
     pub(crate) fn configure(&mut self, name: &str, make: impl Fn() -> Made + Send + Sync + 'static) {
         self.add(name, make);
     }

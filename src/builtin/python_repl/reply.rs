@@ -1,0 +1,121 @@
+//! What a run looks like to the model.
+
+use toolyard_contract::{Detail, Failure, Reply, ToolReturn};
+
+use super::{Captured, Ran, RunEnd};
+
+/// Makes the result of a call. `news` is what the model must know about its session first.
+pub(super) fn returned(ran: &Ran, news: Option<&str>, seconds: f64) -> ToolReturn {
+    let (text, truncated) = shown(ran, news);
+    let detail = |detail: &mut Detail| detail.truncated = truncated;
+    let fails = |failure: Failure| Err(failure.output(text.clone()).detail(detail));
+    match &ran.end {
+        RunEnd::Done | RunEnd::Exited(0) => {
+            let mut reply = Reply::from(text);
+            if truncated {
+                detail(reply.detail.get_or_insert_default());
+            }
+            Ok(reply)
+        }
+        RunEnd::Raised { summary, traceback } => {
+            let failure = Failure::failed(summary.clone());
+            fails(failure.detail(|detail| detail.traceback = Some(traceback.clone())))
+        }
+        RunEnd::Exited(status) => fails(Failure::failed(format!("the code exited with status {status}"))),
+        RunEnd::TimedOut => fails(Failure::timed_out(format!(
+            "stopped after {seconds} s; the session is ended, with all names that were defined in it"
+        ))),
+        RunEnd::Gone(reason) => fails(Failure::lost(format!(
+            "{reason}; the session is ended, with all names that were defined in it"
+        ))),
+    }
+}
+
+/// One text of all kinds of output, and whether some of it is cut.
+fn shown(ran: &Ran, news: Option<&str>) -> (String, bool) {
+    let mut text = news.map_or_else(String::new, |news| format!("[{news}]\n"));
+    let mut cut = false;
+    for part in [Some(&ran.stdout), Some(&ran.stderr), ran.value.as_ref()].into_iter().flatten() {
+        if !text.is_empty() && !text.ends_with('\n') && !part.text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&part.text);
+        let kept = part.text.len() as u64;
+        if part.is_cut() {
+            cut = true;
+            let note = format!("\n[cut: {kept} of {} bytes]", part.total_bytes);
+            text.push_str(&note);
+        }
+    }
+    (text, cut)
+}
+
+impl Captured {
+    /// Takes bytes that were kept of an output, which need not be text, and how many there were.
+    pub(super) fn new(kept: &[u8], total_bytes: u64) -> Self {
+        // A character that was cut through is left out, one that is broken is replaced.
+        let cut_through = kept.utf8_chunks().last().map_or(0, |chunk| {
+            let is_cut = total_bytes > kept.len() as u64 && kept.ends_with(chunk.invalid());
+            if is_cut { chunk.invalid().len() } else { 0 }
+        });
+        let text = String::from_utf8_lossy(&kept[..kept.len() - cut_through]).into_owned();
+        let total_bytes = if total_bytes > kept.len() as u64 { total_bytes } else { text.len() as u64 };
+        Self { text, total_bytes }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.total_bytes > self.text.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolyard_contract::Outcome;
+
+    use super::*;
+
+    fn captured(text: &str) -> Captured {
+        Captured::new(text.as_bytes(), text.len() as u64)
+    }
+
+    #[test]
+    fn output_value_and_news_are_one_text_with_a_line_for_each() {
+        let mut ran = Ran {
+            stdout: captured("a"),
+            stderr: captured("b\n"),
+            value: Some(captured("3")),
+            ..Ran::default()
+        };
+        let reply = returned(&ran, Some("news"), 1.0).unwrap();
+        assert_eq!((reply.output.unwrap().as_text(), reply.detail), (Some("[news]\na\nb\n3"), None));
+        ran.stderr = Captured::new("éé".as_bytes(), 100);
+        let reply = returned(&ran, None, 1.0).unwrap();
+        assert_eq!(reply.output.unwrap().as_text(), Some("a\néé\n[cut: 4 of 100 bytes]\n3"));
+        assert!(reply.detail.unwrap().truncated);
+    }
+
+    #[test]
+    fn broken_text_is_replaced_and_a_character_that_was_cut_is_left_out() {
+        assert_eq!(Captured::new(b"a\xffb", 3).text, "a\u{fffd}b");
+        assert_eq!(Captured::new(b"a\xc3", 2).text, "a\u{fffd}");
+        assert_eq!(Captured::new(b"a\xc3", 9), Captured { text: "a".into(), total_bytes: 9 });
+        assert!(!Captured::new(b"\xff\xff", 2).is_cut());
+    }
+
+    #[test]
+    fn every_end_has_its_outcome_and_keeps_the_output() {
+        let raised = RunEnd::Raised { summary: "E: no".into(), traceback: "T".into() };
+        for (end, outcome, error) in [
+            (RunEnd::Exited(3), Outcome::Failed, "the code exited with status 3"),
+            (raised, Outcome::Failed, "E: no"),
+            (RunEnd::TimedOut, Outcome::TimedOut, "stopped after 1.5 s; the session is ended"),
+            (RunEnd::Gone("it died".into()), Outcome::Lost, "it died; the session is ended"),
+        ] {
+            let ran = Ran { stdout: captured("out"), end, ..Ran::default() };
+            let failure = returned(&ran, None, 1.5).unwrap_err();
+            assert_eq!((failure.outcome, failure.output.unwrap().to_text()), (outcome, "out"));
+            assert!(failure.error.starts_with(error), "{}", failure.error);
+        }
+        assert!(returned(&Ran { end: RunEnd::Exited(0), ..Ran::default() }, None, 1.0).is_ok());
+    }
+}
