@@ -103,8 +103,13 @@ impl EngineBuilder {
     /// # Panics
     /// Outside an actix system.
     pub fn attach(self) -> Result<Attached, CatalogError> {
+        #[cfg(feature = "docker")]
+        let sandboxes = self.sandboxes.clone();
         let (config, changes, providers) = self.into_parts();
         let providers = Arc::new(providers);
-        Yard::start(config, changes).map(|yard| Attached { yard, providers })
+        let yard = Yard::start(config, changes)?;
+        #[cfg(feature = "docker")]
+        crate::sandbox::host(&yard, &sandboxes);
+        Ok(Attached { yard, providers })
     }
 }

@@ -28,6 +28,8 @@ pub struct EngineBuilder {
     provider_options: ProviderOptions,
     #[cfg(feature = "python")]
     pub(crate) python: PythonSetup,
+    #[cfg(feature = "docker")]
+    pub(crate) sandboxes: crate::sandbox::SandboxPool,
 }
 
 impl EngineBuilder {
@@ -76,7 +78,12 @@ impl EngineBuilder {
         #[cfg(feature = "python")]
         self.python.take(&config.python);
         config.apply(&mut self.config);
-        let (tools, registry) = config.builtins()?;
+        #[cfg(feature = "docker")]
+        self.sandboxes.configure(config.sandbox.pool_config());
+        let (tools, registry) = config.builtins(
+            #[cfg(feature = "docker")]
+            &self.sandboxes,
+        )?;
         for (alias, name) in registry.aliases() {
             self = self.alias(alias, name);
         }
@@ -266,7 +273,17 @@ impl EngineBuilder {
         let closing = providers.clone();
         let (thread, yard, prepared) =
             SystemThread::start(runtime, self.config, self.changes, prepare, closing)?;
-        Ok(Engine::new(thread, yard, settings, providers, prepared))
+        #[cfg(feature = "docker")]
+        crate::sandbox::host(&yard, &self.sandboxes);
+        Ok(Engine::new(
+            thread,
+            yard,
+            settings,
+            providers,
+            prepared,
+            #[cfg(feature = "docker")]
+            self.sandboxes,
+        ))
     }
 }
 

@@ -49,6 +49,8 @@ struct Inner {
     prepared: Prepared,
     #[cfg(feature = "mcp")]
     mcp: crate::mcp::McpPool,
+    #[cfg(feature = "docker")]
+    sandboxes: crate::sandbox::SandboxPool,
 }
 
 /// What was made ready before anybody could use the engine.
@@ -96,6 +98,7 @@ impl Engine {
         settings: Settings,
         providers: Arc<Providers>,
         prepared: Prepared,
+        #[cfg(feature = "docker")] sandboxes: crate::sandbox::SandboxPool,
     ) -> Self {
         let inner = Inner {
             #[cfg(feature = "mcp")]
@@ -105,6 +108,8 @@ impl Engine {
             settings,
             providers,
             prepared,
+            #[cfg(feature = "docker")]
+            sandboxes,
         };
         Self(Arc::new(inner))
     }
@@ -122,6 +127,11 @@ impl Engine {
     #[cfg(feature = "mcp")]
     pub fn mcp(&self) -> &crate::mcp::McpPool {
         &self.0.mcp
+    }
+
+    #[cfg(feature = "docker")]
+    pub(crate) fn sandboxes(&self) -> &crate::sandbox::SandboxPool {
+        &self.0.sandboxes
     }
 
     pub(crate) fn yard(&self) -> &Yard {
@@ -145,6 +155,8 @@ impl Engine {
 
     /// Makes a list ready and gives a hand on it; it runs while the returned [`Run`] is awaited.
     pub fn submit(&self, calls: impl IntoCalls, options: ExecuteOptions) -> Run {
+        #[cfg(feature = "otel")]
+        let options = crate::telemetry::in_current_span(options);
         let control = RunControl::new();
         let message = ExecuteCalls { calls: calls.into_calls(), options, control: control.clone() };
         let engine = self.clone();

@@ -19,6 +19,8 @@ pub mod persist;
 mod providers;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "docker")]
+pub mod sandbox;
 #[cfg(feature = "tower")]
 mod service;
 #[cfg(feature = "sim")]
@@ -26,6 +28,8 @@ pub mod sim;
 mod stub;
 pub mod suspend;
 mod system;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+pub mod telemetry;
 pub mod timeline;
 
 pub use attach::Attached;
@@ -37,7 +41,7 @@ pub use providers::Refresh;
 pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
-#[cfg(any(feature = "mcp", feature = "python"))]
+#[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
 pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
@@ -48,7 +52,7 @@ pub use toolyard_actors::{
 #[cfg(feature = "python")]
 pub use toolyard_actors::{
     child::ResourceLimits,
-    python::{NanPolicy, PythonConfig, PythonFile, PythonReport},
+    python::{NanPolicy, PythonConfig, PythonFile, PythonReport, python_version},
 };
 pub use toolyard_contract::{self as contract, *};
 /// Makes a tool of a function: [`contract::tool`] for those who depend on `toolyard` alone.

@@ -14,11 +14,15 @@ mod mcp;
 mod permission;
 #[cfg(feature = "python")]
 mod python;
-#[cfg(feature = "sim")]
-mod sim;
-mod timeline;
 #[cfg(feature = "python")]
 mod python_repl;
+#[cfg(feature = "docker")]
+mod sandbox;
+#[cfg(feature = "sim")]
+mod sim;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+mod telemetry;
+mod timeline;
 mod venv;
 #[cfg(feature = "http")]
 mod web;

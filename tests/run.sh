@@ -13,7 +13,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-setup=(packages tools venvs npm)
+setup=(packages tools venvs npm docker)
 checks=(format lint features licences test doctest docs examples readme package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
@@ -29,9 +29,9 @@ step_packages() {
   python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3 python3-venv python3-pip)
   command -v npm > /dev/null || missing+=(nodejs npm)
   command -v git > /dev/null || missing+=(git)
+  command -v chromium > /dev/null || missing+=(chromium fonts-dejavu-core)
   if ((${#missing[@]} == 0)); then return; fi
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+  apt_install "${missing[@]}"
 }
 
 step_tools() {
@@ -61,6 +61,20 @@ step_npm() {
   mkdir -p "$folder"
   npm install --silent --no-audit --no-fund --prefix "$folder" "${packages[@]}"
   echo "${packages[*]}" > "$folder/made-with"
+}
+
+# A daemon, and the image of sandboxes, which our own program makes.
+step_docker() {
+  if ! command -v docker > /dev/null || ! docker info > /dev/null 2>&1; then
+    command -v dockerd > /dev/null || apt_install docker.io
+    setsid nohup dockerd < /dev/null > "${TMPDIR:-/tmp}/dockerd.log" 2>&1 &
+    timeout 60 bash -c 'until docker info > /dev/null 2>&1; do sleep 0.5; done' || {
+      tail "${TMPDIR:-/tmp}/dockerd.log"
+      return 1
+    }
+  fi
+  [[ -n "$(apt-cache madison python3-minimal)" ]] || apt-get update -qq
+  cargo run --quiet --all-features --locked -- sandbox build
 }
 
 step_format() {
@@ -146,6 +160,12 @@ step_package() {
     done
   ) > "$unpacked/Cargo.toml"
   CARGO_PROFILE_DEV_DEBUG=false cargo check --workspace --manifest-path "$unpacked/Cargo.toml"
+}
+
+# apt_install PACKAGE…
+apt_install() {
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
 }
 
 # cargo_tool NAME VERSION [OPTION…]: builds cargo-NAME unless some version of it is there. Unoptimised, as that is the

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use toolyard_contract::{CallContext, CallHost, Invocation, result::micros};
+use toolyard_contract::{CallContext, CallHost, Invocation, Outcome, result::micros};
 use tracing::Span;
 
 use crate::{
@@ -65,6 +65,10 @@ impl Begun {
         finished.elapsed = self.started.elapsed();
         self.span.record("run_us", micros(finished.elapsed));
         self.span.record("outcome", finished.outcome.as_str());
+        if !matches!(finished.outcome, Outcome::Ok | Outcome::Suspended) {
+            self.span.record("error.type", finished.outcome.as_str());
+            self.span.record("otel.status_code", "ERROR");
+        }
         finished
     }
 }

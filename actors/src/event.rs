@@ -104,8 +104,10 @@ pub struct CallInfo {
 /// Where a call stands in the plan of its list.
 #[derive(Clone, Debug)]
 pub struct PlanPlace {
-    /// The actor that will run it: the tool's own name, with a number where the tool has several.
-    pub actor: String,
+    /// The tool's own name, which is that of its actor.
+    pub tool: String,
+    /// Which of the tool's actors will run it, from 1; `None` where there is one.
+    pub shard: Option<usize>,
     /// The number of its batch, from 0.
     pub batch: usize,
     /// The strategy of the batch.
@@ -115,6 +117,16 @@ pub struct PlanPlace {
     pub after: Option<usize>,
     /// Why it may or may not overlap.
     pub decision: ParallelDecision,
+}
+
+impl PlanPlace {
+    /// The name of the actor that will run the call.
+    pub fn actor(&self) -> String {
+        match self.shard {
+            Some(shard) => format!("{} {shard}", self.tool),
+            None => self.tool.clone(),
+        }
+    }
 }
 
 /// What a call can wait for, beside the calls before it.

@@ -22,6 +22,8 @@ pub mod python;
 mod reply;
 mod restart;
 mod retry;
+#[cfg(feature = "docker")]
+pub mod sandbox;
 mod state;
 mod supervisor;
 mod tool;

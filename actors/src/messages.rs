@@ -172,6 +172,8 @@ pub struct ExecuteOptions {
     pub runner: Option<Arc<dyn Runner>>,
     /// Tools for this list alone; the engine's own tools win over them. Default: none.
     pub guests: Vec<Arc<dyn Tool>>,
+    /// The span that the list's own span is to be in. Default: the current one where the list begins.
+    pub caller: Option<tracing::Span>,
     /// The calls that go on after they waited, by position.
     pub(crate) resumed: Vec<Resumption>,
     /// The calls that this list is nested in.

@@ -130,6 +130,8 @@ impl Yard {
             python: Mutex::default(),
             #[cfg(feature = "mcp")]
             mcp_sessions: Mutex::default(),
+            #[cfg(feature = "docker")]
+            sandboxes: Mutex::default(),
         });
         if let Err(error) = shared.change_catalog(changes) {
             shared.placement.lock().stop();

@@ -7,6 +7,8 @@ pub mod http;
 #[cfg(feature = "python")]
 pub mod python_repl;
 mod registry;
+#[cfg(feature = "docker")]
+pub mod sandbox;
 #[cfg(feature = "http")]
 pub mod web;
 #[cfg(feature = "search")]

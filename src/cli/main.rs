@@ -3,7 +3,9 @@
 
 mod activation;
 mod call;
+mod doctor;
 mod interrupt;
+mod logging;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod options;
@@ -11,6 +13,8 @@ mod output;
 mod plan;
 mod record;
 mod resume;
+#[cfg(feature = "docker")]
+mod sandbox;
 #[cfg(feature = "mcp")]
 mod servers;
 mod setup;
@@ -23,7 +27,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, error::ErrorKind};
 
-use self::options::{Cli, Verb};
+use self::{
+    logging::Logging,
+    options::{Cli, Verb},
+};
 
 /// Every call ended `ok`.
 const ALL_OK: u8 = 0;
@@ -32,13 +39,13 @@ const SOME_NOT_OK: u8 = 1;
 /// Usage, unreadable input, bad configuration.
 const UNUSABLE: u8 = 2;
 /// Nothing that was asked for could be done.
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "docker", feature = "mcp"))]
 const NOTHING_RAN: u8 = 3;
 /// Stopped by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    #[cfg(any(feature = "mcp", feature = "python"))]
+    #[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
     toolyard::keep_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -55,7 +62,7 @@ fn main() -> ExitCode {
             return ExitCode::from(UNUSABLE);
         }
     };
-    setup::logging(cli.log_level.as_deref());
+    let logging = Logging::start(cli.log_level.as_deref());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let done = match runtime {
         Ok(runtime) => {
@@ -66,6 +73,7 @@ fn main() -> ExitCode {
         }
         Err(error) => Err(anyhow::Error::new(error).context("could not start a runtime")),
     };
+    logging.end();
     done.unwrap_or_else(|error| {
         eprintln!("toolyard: {error:#}");
         UNUSABLE
@@ -81,6 +89,9 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         Verb::Tools(options) => tools::run(&options).await,
         #[cfg(feature = "mcp")]
         Verb::Mcp(options) => mcp::run(&options).await,
+        #[cfg(feature = "docker")]
+        Verb::Sandbox(verb) => sandbox::run(&verb).await,
+        Verb::Doctor(options) => doctor::run(&options).await,
         Verb::State(verb) => state::run(&verb).await,
         #[cfg(feature = "sim")]
         Verb::Sim(options) => sim::run(&options).await,

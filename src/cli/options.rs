@@ -31,6 +31,12 @@ pub(crate) enum Verb {
     /// Looks at MCP servers
     #[cfg(feature = "mcp")]
     Mcp(Box<McpOptions>),
+    /// Runs code in a container, and makes the image for that
+    #[cfg(feature = "docker")]
+    #[command(subcommand)]
+    Sandbox(Box<SandboxVerb>),
+    /// Checks what calls may need, and says what is missing and how to get it
+    Doctor(DoctorOptions),
     /// Shows or replaces the states in a store
     #[command(subcommand)]
     State(Box<StateVerb>),
@@ -184,6 +190,58 @@ pub(crate) enum McpVerb {
         #[arg(value_name = "NAME=TEXT", value_parser = argument)]
         arguments: Vec<(String, String)>,
     },
+}
+
+#[cfg(feature = "docker")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxVerb {
+    /// Runs code once, in a container of its own
+    Run(SandboxRunOptions),
+    /// Makes the default image from Debian packages; needs no registry
+    Build(SandboxBuildOptions),
+}
+
+#[cfg(feature = "docker")]
+#[derive(Args, Debug)]
+pub(crate) struct SandboxRunOptions {
+    /// The code; `-` is standard input
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: PathBuf,
+    /// It is Python [default, unless the file's name ends in `.sh`]
+    #[arg(long, conflicts_with = "shell")]
+    pub(crate) python: bool,
+    /// It is for the shell
+    #[arg(long)]
+    pub(crate) shell: bool,
+    /// How long it may take
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+}
+
+#[cfg(feature = "docker")]
+#[derive(Args, Debug)]
+pub(crate) struct SandboxBuildOptions {
+    /// The name of the image [default: that of the configuration]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) image: Option<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorOptions {
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+}
+
+/// Where settings come from.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigOption {
+    /// The configuration [default: toolyard.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Where documents come from.

@@ -63,11 +63,11 @@ fn timeline_option(file: &Path) -> String {
 }
 
 fn finish<S: RecordSink>(recorder: Recorder<S>, option: &str) -> anyhow::Result<S> {
-    let recorded = recorder.finish().with_context(|| option.to_owned())?;
-    if recorded.dropped > 0 {
-        eprintln!("toolyard: {option}: {} events came too fast and were dropped", recorded.dropped);
+    let left = recorder.finish().with_context(|| option.to_owned())?;
+    if left.dropped > 0 {
+        eprintln!("toolyard: {option}: {} events came too fast and were dropped", left.dropped);
     }
-    Ok(recorded.sink)
+    Ok(left.sink)
 }
 
 /// A new file in the folder of `file`, that everybody may read who may read files that this program makes.

@@ -1,24 +1,11 @@
 //! From options to a running engine.
 
-use std::{io::IsTerminal, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, bail};
 use toolyard::{Engine, ExecuteOptions, StubTool, ToolSpec, config::Config, formats::Document, name};
-use tracing_subscriber::EnvFilter;
 
 use crate::options::{EngineOptions, ListOptions};
-
-/// Sends logs to standard error; nothing below a warning unless asked for.
-pub(crate) fn logging(level: Option<&str>) {
-    let asked = level.map(str::to_owned).or_else(|| std::env::var("TOOLYARD_LOG").ok());
-    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or("warn")).unwrap_or_else(|error| {
-        eprintln!("toolyard: log filter: {error}; using \"warn\"");
-        EnvFilter::new("warn")
-    });
-    let colours =
-        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
-}
 
 /// Puts the engine together: the configuration, with what the options say over it.
 pub(crate) async fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
@@ -39,13 +26,18 @@ pub(crate) async fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     Ok(engine)
 }
 
-fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+/// Reads the configuration that was named, else the usual one, if it is there.
+pub(crate) fn read_config(named: Option<&Path>) -> anyhow::Result<Config> {
     let usual = Path::new("toolyard.toml");
-    let mut config = match &options.config {
+    Ok(match named {
         Some(file) => Config::read(file)?,
         None if usual.is_file() => Config::read(usual)?,
         None => Config::default(),
-    };
+    })
+}
+
+fn config(options: &EngineOptions) -> anyhow::Result<Config> {
+    let mut config = read_config(options.config.as_deref())?;
     config.tools.enable = options.tools.clone().or(config.tools.enable);
     config.tools.root = options.root.clone().or(config.tools.root);
     config.tools.rule.splice(..0, options.activation.rules.iter().cloned());

@@ -6,12 +6,20 @@ use toolyard_contract::{CustomTail, SharedTool, ToolSet, name};
 
 use super::{Config, ConfigError};
 use crate::builtin::{BuiltinRegistry, file::FileRoot};
+#[cfg(feature = "docker")]
+use crate::sandbox::SandboxPool;
 
 impl Config {
     /// Makes the built-in tools that the configuration asks for, and gives them with the registry
     /// that knows their other names.
-    pub(crate) fn builtins(&self) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
-        let registry = self.registry()?;
+    pub(crate) fn builtins(
+        &self,
+        #[cfg(feature = "docker")] sandboxes: &SandboxPool,
+    ) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
+        let registry = self.registry(
+            #[cfg(feature = "docker")]
+            sandboxes,
+        )?;
         let names: Vec<&str> = match &self.tools.enable {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => registry.names().filter(|name| self.has_by_default(name)).collect(),
@@ -40,17 +48,24 @@ impl Config {
             "web_search" => self.search.is_some(),
             #[cfg(feature = "python")]
             "python_repl" => self.python.repl.is_some(),
+            #[cfg(feature = "docker")]
+            "sandbox_python" | "sandbox_shell" => false,
             _ => true,
         }
     }
 
-    fn registry(&self) -> Result<BuiltinRegistry, ConfigError> {
+    fn registry(
+        &self,
+        #[cfg(feature = "docker")] sandboxes: &SandboxPool,
+    ) -> Result<BuiltinRegistry, ConfigError> {
         let root = self.tools.root.as_deref().unwrap_or(Path::new("."));
         let root = FileRoot::open(root).map_err(|error| {
             ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
         })?;
-        #[cfg_attr(not(any(feature = "http", feature = "python")), allow(unused_mut))]
+        #[cfg_attr(not(any(feature = "docker", feature = "http", feature = "python")), allow(unused_mut))]
         let mut registry = BuiltinRegistry::shipped(&root);
+        #[cfg(feature = "docker")]
+        registry.register_sandbox(sandboxes);
         #[cfg(feature = "python")]
         {
             let (section, python) = (self.python_repl.clone(), self.python.clone());

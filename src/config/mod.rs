@@ -9,6 +9,8 @@ mod http;
 mod python;
 #[cfg(feature = "python")]
 mod python_repl;
+#[cfg(feature = "docker")]
+mod sandbox;
 #[cfg(feature = "search")]
 mod search;
 mod seconds;
@@ -25,6 +27,8 @@ use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
 #[cfg(feature = "http")]
 pub use self::http::HttpSection;
+#[cfg(feature = "docker")]
+pub use self::sandbox::{MountSection, SandboxSection};
 #[cfg(feature = "search")]
 pub use self::search::{SearchEngine, SearchSection};
 pub(crate) use self::settings::{Builtins, Settings};
@@ -86,6 +90,10 @@ pub struct Config {
     #[cfg(feature = "search")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSection>,
+    /// The containers that code runs in.
+    #[cfg(feature = "docker")]
+    #[serde(skip_serializing_if = "SandboxSection::is_default")]
+    pub sandbox: SandboxSection,
 }
 
 impl Config {

@@ -57,6 +57,8 @@ impl Settings {
         config.http.clone_from(&said.http);
         #[cfg(feature = "search")]
         config.search.clone_from(&said.search);
+        #[cfg(feature = "docker")]
+        config.sandbox.clone_from(&said.sandbox);
         WrittenConfig { config, left_out }
     }
 }

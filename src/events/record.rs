@@ -1,5 +1,7 @@
 //! One event as it is written down.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Value, value::RawValue};
 use toolyard_actors::{CallInfo, EngineEvent, EventKind, PlanPlace, WaitsFor};
@@ -8,8 +10,7 @@ use toolyard_contract::{BatchKind, CallId, Outcome, Verdict};
 /// The version of the records that this program writes, and the newest that it reads.
 pub const RECORD_VERSION: u32 = 1;
 
-/// How long a text of a model or a tool may be on record, in bytes; what is longer is cut. A record
-/// has a handful of them, so that even a full queue of records stays in tens of megabytes.
+/// How long a text of a model or a tool may be on record, in bytes; what is longer is cut.
 const LONGEST_TEXT: usize = 256;
 
 /// How long a piece of progress may be on record, in bytes of JSON; of what is longer only the size
@@ -77,7 +78,7 @@ pub enum RecordedEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<usize>,
         /// Why it may or may not overlap.
-        reason: String,
+        reason: Cow<'static, str>,
     },
     /// A call waits for something that is not a call before it in its list.
     Waiting {
@@ -145,6 +146,11 @@ impl EventRecord {
         let at_ns = nanos(event.at);
         Some(Self { v: RECORD_VERSION, at_ns, run: Some(event.run.0), event: recorded })
     }
+
+    /// How much memory it takes, roughly, in bytes.
+    pub(super) fn size(&self) -> usize {
+        size_of::<Self>() + self.event.texts()
+    }
 }
 
 impl RecordedEvent {
@@ -163,14 +169,17 @@ impl RecordedEvent {
                 policy: short(version),
             },
             EventKind::Accepted { call, place } => {
-                let PlanPlace { actor, batch, strategy, after, decision } = place;
+                let PlanPlace { batch, strategy, after, decision, .. } = place;
                 Self::Accepted {
                     call: call.into(),
-                    actor: short(actor),
+                    actor: short(&place.actor()),
                     batch: *batch,
                     strategy: *strategy,
                     after: *after,
-                    reason: short(&decision.reason),
+                    reason: match &decision.reason {
+                        Cow::Borrowed(reason) => Cow::Borrowed(reason),
+                        Cow::Owned(reason) => short(reason).into(),
+                    },
                 }
             }
             EventKind::Waiting { call, on } => Self::Waiting { call: call.into(), on: *on },
@@ -188,6 +197,32 @@ impl RecordedEvent {
             EventKind::ListFinished { elapsed } => Self::ListFinished { elapsed_ns: nanos(*elapsed) },
             _ => return None,
         })
+    }
+}
+
+impl RecordedEvent {
+    /// How long its texts are in all.
+    fn texts(&self) -> usize {
+        let texts = |call: &RecordedCall, others: &[&str]| {
+            let id = match &call.id {
+                CallId::Absent => 0,
+                CallId::Text(text) => text.len(),
+                CallId::Other(raw) => raw.get().len(),
+            };
+            call.tool.len() + id + others.iter().map(|text| text.len()).sum::<usize>()
+        };
+        match self {
+            Self::ListAccepted { agent, .. } => agent.as_ref().map_or(0, String::len),
+            Self::Judged { call, action, rule, policy, .. } => texts(call, &[action, rule, policy]),
+            Self::Accepted { call, actor, reason, .. } => texts(call, &[actor, reason]),
+            Self::Waiting { call, .. } | Self::Started { call } => texts(call, &[]),
+            // A value takes up to so many times the memory of its text.
+            Self::Progress { call, payload } => {
+                texts(call, &[]) + payload.as_ref().map_or(0, |payload| 16 * payload.to_string().len())
+            }
+            Self::Finished { call, error, .. } => texts(call, &[error.as_deref().unwrap_or_default()]),
+            Self::ListFinished { .. } | Self::Dropped { .. } => 0,
+        }
     }
 }
 

@@ -4,20 +4,20 @@ use std::{
     fmt, io,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
 };
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select_biased};
+use crossbeam_channel::{Receiver, Sender, bounded, select_biased, unbounded};
 use toolyard_actors::{EngineEvent, EventTap};
 
 use super::{EventRecord, RECORD_VERSION, RecordedEvent};
 use crate::Engine;
 
-/// How many records wait to be taken at most, where nothing else is said: what a list of 50,000 calls
-/// tells at once while it is planned, at 20 MB or less.
-const CAPACITY: usize = 1 << 16;
+/// How much memory the records may take that wait, where nothing else is said: enough for what a list
+/// of 50,000 calls tells faster than it can be written.
+const ROOM: usize = 64 << 20;
 
 /// Takes records on a thread that may wait.
 pub trait RecordSink: Send + 'static {
@@ -42,7 +42,7 @@ pub trait RecordSink: Send + 'static {
 /// Dropping it ends the recording without waiting for what is still to be taken.
 pub struct Recorder<S> {
     thread: JoinHandle<(S, io::Result<()>)>,
-    dropped: Arc<AtomicU64>,
+    queue: Arc<Queue>,
     /// Dropped to end the recording.
     going_on: Sender<()>,
 }
@@ -57,30 +57,32 @@ pub struct Recorded<S> {
 }
 
 impl<S: RecordSink> Recorder<S> {
-    /// Starts to record, with room for 65,536 records that wait: what a list of 50,000 calls tells at
-    /// once.
+    /// Starts to record, with 64 MiB of room for records that wait: enough for what a list of 50,000
+    /// calls tells faster than it can be written. Memory is taken only as records wait.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(engine: &Engine, sink: S) -> io::Result<Self> {
-        Self::with_capacity(engine, sink, CAPACITY)
+        Self::with_room(engine, sink, ROOM)
     }
 
-    /// Starts to record, with room for `capacity` records that wait.
+    /// Starts to record, with room for records that wait, in bytes.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn with_capacity(engine: &Engine, sink: S, capacity: usize) -> io::Result<Self> {
-        let (send, records) = bounded(capacity.max(1));
+    pub fn with_room(engine: &Engine, sink: S, room: usize) -> io::Result<Self> {
+        let (send, records) = unbounded();
         let (going_on, stopped) = bounded(0);
-        let dropped = Arc::<AtomicU64>::default();
-        let mut writer = Writer { sink, dropped: dropped.clone(), told: 0 };
+        let queue = Arc::new(Queue { room, taken: AtomicUsize::new(0), dropped: AtomicU64::new(0) });
+        let mut writer = Writer { sink, queue: queue.clone(), told: 0 };
         let thread = thread::Builder::new().name("toolyard-events".into()).spawn(move || {
             let done = writer.run(&records, &stopped);
+            // After an error some records have not left; room lets the tap find out that nobody takes them.
+            writer.queue.taken.store(0, Ordering::Relaxed);
             (writer.sink, done)
         })?;
-        engine.tap(Arc::new(RecordingTap { records: send, dropped: dropped.clone() }));
-        Ok(Self { thread, dropped, going_on })
+        engine.tap(Arc::new(RecordingTap { records: send, queue: queue.clone() }));
+        Ok(Self { thread, queue, going_on })
     }
 
     /// Ends the recording and waits until all that happened before is taken.
@@ -94,40 +96,59 @@ impl<S: RecordSink> Recorder<S> {
         drop(self.going_on);
         let (sink, done) = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         done?;
-        Ok(Recorded { sink, dropped: self.dropped.load(Ordering::Relaxed) })
+        Ok(Recorded { sink, dropped: self.queue.dropped.load(Ordering::Relaxed) })
     }
 }
 
 impl<S> fmt::Debug for Recorder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("dropped", &self.dropped).finish_non_exhaustive()
+        f.debug_struct("Recorder").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+/// What both ends know of the records that wait. The channel between them has no bound of its own:
+/// one that has takes all its memory at once.
+#[derive(Debug)]
+struct Queue {
+    room: usize,
+    taken: AtomicUsize,
+    dropped: AtomicU64,
+}
+
+impl Queue {
+    /// Takes room for a record, or counts it as dropped.
+    fn enter(&self, size: usize) -> bool {
+        let fits = self.taken.fetch_add(size, Ordering::Relaxed) + size <= self.room;
+        if !fits {
+            self.leave(size);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn leave(&self, size: usize) {
+        self.taken.fetch_sub(size, Ordering::Relaxed);
     }
 }
 
 /// The end in the engine.
 struct RecordingTap {
     records: Sender<EventRecord>,
-    dropped: Arc<AtomicU64>,
+    queue: Arc<Queue>,
 }
 
 impl EventTap for RecordingTap {
     fn take(&self, event: &EngineEvent) -> bool {
         let Some(record) = EventRecord::of(event) else { return true };
-        match self.records.try_send(record) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(TrySendError::Disconnected(_)) => return false,
-        }
-        true
+        // An error says that the recording has ended.
+        !self.queue.enter(record.size()) || self.records.send(record).is_ok()
     }
 }
 
 /// The end at the sink.
 struct Writer<S> {
     sink: S,
-    dropped: Arc<AtomicU64>,
+    queue: Arc<Queue>,
     /// How many of the dropped are on record.
     told: u64,
 }
@@ -138,8 +159,7 @@ impl<S: RecordSink> Writer<S> {
         loop {
             while let Ok(record) = records.try_recv() {
                 last = record.at_ns;
-                self.tell_dropped(last)?;
-                self.sink.take(record)?;
+                self.take(record)?;
             }
             self.tell_dropped(last)?;
             self.sink.pause()?;
@@ -147,8 +167,7 @@ impl<S: RecordSink> Writer<S> {
                 recv(records) -> record => match record {
                     Ok(record) => {
                         last = record.at_ns;
-                        self.tell_dropped(last)?;
-                        self.sink.take(record)?;
+                        self.take(record)?;
                     }
                     Err(_) => return Ok(()), // the engine is gone
                 },
@@ -157,8 +176,14 @@ impl<S: RecordSink> Writer<S> {
         }
     }
 
+    fn take(&mut self, record: EventRecord) -> io::Result<()> {
+        self.tell_dropped(record.at_ns)?;
+        self.queue.leave(record.size());
+        self.sink.take(record)
+    }
+
     fn tell_dropped(&mut self, at_ns: u64) -> io::Result<()> {
-        let dropped = self.dropped.load(Ordering::Relaxed);
+        let dropped = self.queue.dropped.load(Ordering::Relaxed);
         let count = dropped - self.told;
         if count == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `--events`.
+//! `--events` and `--timeline`.
 
 use serde_json::{Value, json};
 
@@ -34,8 +34,39 @@ fn the_program_writes_what_happened_as_lines_of_json() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_named_before_anything_runs() {
-    let output = run(&["call", "--events", "no/such/folder/events.jsonl"], "[]");
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("--events no/such/folder/events.jsonl"), "{text}");
+    for option in ["--events", "--timeline"] {
+        for file in ["no/such/folder/file", "src"] {
+            let output = run(&["call", option, file], "[]");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert!(text.contains(&format!("{option} {file}")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_list_that_goes_on_is_recorded_too_and_its_timeline_replaces_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (config, kept, page, events) =
+        (path("toolyard.toml"), path("kept"), path("page.html"), path("events"));
+    std::fs::write(
+        &config,
+        "[[permissions.rule]]\nverdict = \"ask\"\naction = \"calculator\"\nresource = \"*\"\n",
+    )
+    .unwrap();
+    let list = r#"[{"name": "calculator", "arguments": "6*7", "id": "the-call"}]"#;
+    let output = run(&["call", "--config", &config, "--suspend", &kept, "--timeline", &page], list);
+    let request = answer(&output)["requests"][0]["id"].as_str().unwrap().to_owned();
+    let before = std::fs::read_to_string(&page).unwrap();
+    assert!(before.contains("waits for approval") && before.contains("the-call"), "{before}");
+    let options = ["--config", &config, "--timeline", &page, "--events", &events, "--approve", &request];
+    let output = run(&[&["resume", &kept], &options[..]].concat(), "");
+    assert_eq!(answer(&output)["results"][0]["outcome"], "ok", "{output:?}");
+    let after = std::fs::read_to_string(&page).unwrap();
+    assert!(after.contains("the-call") && !after.contains("waits for approval"), "{after}");
+    assert!(std::fs::read_to_string(&events).unwrap().contains(r#""outcome":"ok""#));
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 4, "nothing is left beside them: {left:?}");
 }

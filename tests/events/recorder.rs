@@ -49,12 +49,12 @@ impl RecordSink for Shut {
 
 #[test]
 fn a_slow_sink_holds_up_no_call_and_what_it_missed_is_counted_and_on_record() {
-    const ROOM: usize = 8;
+    const ROOM: usize = 2_000; // bytes: for a few records
     const CALLS: usize = 100;
     let engine = echoing();
     let (open, opened) = mpsc::channel();
     let shut = Shut { open: opened, kept: Kept::default() };
-    let recorder = Recorder::with_capacity(&engine, shut, ROOM).unwrap();
+    let recorder = Recorder::with_room(&engine, shut, ROOM).unwrap();
     let calls = vec![call("echo", json!({})); CALLS];
     // Ends, although not one of its events can be taken.
     assert!(engine.execute_blocking(calls, ExecuteOptions::new()).unwrap().all_ok());
@@ -68,7 +68,8 @@ fn a_slow_sink_holds_up_no_call_and_what_it_missed_is_counted_and_on_record() {
     let (notes, told) = counts.fold((0, 0), |(notes, sum), count| (notes + 1, sum + count));
     assert_eq!(told, left.dropped);
     assert_eq!((kept.len() - notes) as u64 + told, (2 + 3 * CALLS) as u64, "every event is kept or counted");
-    assert!(kept.len() <= ROOM + 1 + notes, "{}", kept.len());
+    let most = ROOM / size_of::<EventRecord>() + 1; // one is on its way into the sink
+    assert!((2..=most).contains(&(kept.len() - notes)), "{} are kept", kept.len());
 }
 
 /// Fails at its third record.

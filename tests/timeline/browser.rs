@@ -26,9 +26,11 @@ impl Page {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Takes a picture `width` pixels wide, and leaves it where people can look at it.
+    /// Takes a picture `width` pixels wide, and leaves it where people can look at it, with the page.
     pub(super) fn picture(&self, name: &str, width: u32, height: u32) -> PathBuf {
-        let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{width}.png"));
+        let left = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let picture = left.join(format!("{name}-{width}.png"));
+        std::fs::copy(self.folder.path().join("page.html"), left.join(format!("{name}.html"))).unwrap();
         let _ = std::fs::remove_file(&picture); // of an earlier run, if there was one
         // Too narrow a window is widened by the browser, but a frame in it is not.
         let frame =

@@ -46,7 +46,7 @@ fn timeline() -> Timeline {
 
 /// Zooms in and out, searches and turns pages, and writes down how long each of these took at worst,
 /// in milliseconds, and what was found.
-const SCRIPT: &str = r##"
+const SCRIPT: &str = r#"
 const timed = (work) => { const begun = performance.now(); work(); return performance.now() - begun; };
 const frame = () => timed(() => { draw(); pen.getImageData(view.width - 1, view.height - 1, 1, 1); });
 frame();
@@ -63,12 +63,13 @@ const last = body.lastElementChild.cells[2].textContent;
 const relaid = timed(() => showWaits(true));
 const waits = frame();
 document.body.replaceChildren(JSON.stringify({median: frames[20], worst: frames[39], searched, turned, relaid, waits, found, last}));
-"##;
+"#;
 
 #[test]
 fn fifty_thousand_calls_are_drawn_searched_and_turned_over_quickly() {
     let page = page(&timeline());
     assert!(page.len() < 8 << 20, "{} bytes", page.len());
+    Page::new(&page, "").picture("many", 1_280, 1_000);
     let document = Page::new(&page, SCRIPT).document();
     let measured = document.split_once("<body>").unwrap().1.split_once("</body>").unwrap().0;
     println!("{measured}");

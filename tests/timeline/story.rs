@@ -20,7 +20,7 @@ use crate::engine::{
 
 /// A tool that takes as long as it is told, and then ends as it is told.
 fn timed(spec: ToolSpec) -> impl Tool {
-    let timed = tool(spec, |invocation| async move {
+    tool(spec, |invocation| async move {
         let millis = field(&invocation, "ms").as_u64().unwrap_or(0);
         let how = field(&invocation, "how");
         if how != "at once" {
@@ -32,8 +32,7 @@ fn timed(spec: ToolSpec) -> impl Tool {
             Some("late once") if invocation.context.attempt == 1 => std::future::pending().await,
             _ => Ok("done".into()),
         }
-    });
-    timed
+    })
 }
 
 fn outer() -> impl Tool {

@@ -204,15 +204,14 @@ impl Entry {
         Ok(())
     }
 
-    /// The name of the actor that runs an agent's calls.
-    pub(crate) fn actor(&self, agent: Option<&Arc<str>>) -> String {
-        let name = &self.spec().name;
+    /// Which of the tool's actors runs an agent's calls, from 1; `None` where there is one.
+    pub(crate) fn shard(&self, agent: Option<&Arc<str>>) -> Option<usize> {
         match &self.route {
             Route::State { shards, .. } if shards.len() > 1 => {
                 let row = self.route.row(agent);
-                format!("{name} {}", spread(row.as_ref().and_then(RowKey::agent), shards.len()) + 1)
+                Some(spread(row.as_ref().and_then(RowKey::agent), shards.len()) + 1)
             }
-            Route::Tool(_) | Route::State { .. } => name.clone(),
+            Route::Tool(_) | Route::State { .. } => None,
         }
     }
 

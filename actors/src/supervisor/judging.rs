@@ -102,7 +102,8 @@ fn tell_plan(run: &Run, plan: &Plan, runnable: &[Runnable]) {
     for ((step, runnable), (batch, strategy)) in plan.steps.iter().zip(runnable).zip(batches) {
         let Ok(position) = u32::try_from(step.call) else { continue };
         let place = PlanPlace {
-            actor: runnable.entry.actor(run.agent_id()),
+            tool: runnable.entry.spec().name.clone(),
+            shard: runnable.entry.shard(run.agent_id()),
             batch,
             strategy,
             after: step.waits_for.checked_sub(1).map(|last| plan.steps[last].call),

@@ -82,6 +82,9 @@ pub(crate) struct Shared {
     /// The sessions to close when the engine stops.
     #[cfg(feature = "mcp")]
     pub(crate) mcp_sessions: Mutex<Vec<actix::WeakAddr<crate::mcp::McpSessionActor>>>,
+    /// The pools to close when the engine stops.
+    #[cfg(feature = "docker")]
+    pub(crate) sandboxes: Mutex<Vec<crate::sandbox::SandboxPool>>,
 }
 
 /// Takes lists of calls and runs them on the tools' actors.
@@ -145,6 +148,13 @@ impl Handler<Stop> for SupervisorActor {
                 crate::mcp::close_sessions(sessions).await;
             }
             shared.retire_tools().await;
+            #[cfg(feature = "docker")]
+            {
+                let pools = std::mem::take(&mut *shared.sandboxes.lock());
+                for pool in pools {
+                    pool.close().await;
+                }
+            }
             // Tool and state actors end with their last address.
             shared.published.publish(Catalog::default());
             shared.placement.lock().stop();

@@ -19,7 +19,7 @@ use toolyard_contract::{
     CallHost, CallId, Outcome, RowKey, RunId, Runner, Standing, SubmitError, ToolCall, ToolResult, ToolSpec,
     result::micros,
 };
-use tracing::Span;
+use tracing::{Span, field::Empty};
 
 use super::{Shared, gate::Label};
 use crate::{
@@ -68,7 +68,11 @@ impl Run {
     ) -> Self {
         let began = Instant::now();
         let agent = options.agent.clone();
-        let span = tracing::info_span!("list", run = id.0, calls = labels.len(), agent = agent.as_deref());
+        // A list inside a call is in that call's span already.
+        let span = {
+            let _caller = options.caller.as_ref().map(Span::enter);
+            tracing::info_span!("list", run = id.0, calls = labels.len(), gen_ai.agent.id = agent.as_deref())
+        };
         Self {
             id,
             agent,
@@ -233,17 +237,23 @@ impl Run {
         &self.span
     }
 
-    /// Makes the span of a call that begins; arguments are never recorded.
+    /// Makes the span of a call that begins, with the names that OpenTelemetry has for the calls of
+    /// models; arguments are never recorded.
     pub(crate) fn call_span(&self, position: u32, started: Instant) -> Span {
         let label = &self.labels[position as usize];
         tracing::debug_span!(
             parent: &self.span,
-            "tool_call",
-            tool = label.tool.as_str(),
-            call_id = label.id.as_text(),
+            "execute_tool",
+            otel.name = %format_args!("execute_tool {}", label.tool),
+            otel.status_code = Empty,
+            error.type = Empty,
+            gen_ai.operation.name = "execute_tool",
+            gen_ai.tool.name = label.tool.as_str(),
+            gen_ai.tool.call.id = label.id.as_text(),
+            gen_ai.tool.type = "function",
             wait_us = micros(started - self.began),
-            run_us = tracing::field::Empty,
-            outcome = tracing::field::Empty,
+            run_us = Empty,
+            outcome = Empty,
         )
     }
 }

@@ -5,6 +5,8 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
+#[cfg(feature = "docker")]
+use toolyard_actors::sandbox::SandboxPool;
 #[cfg(feature = "python")]
 use toolyard_contract::IntoTool;
 use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolSource, name};
@@ -13,6 +15,8 @@ use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolS
 use super::http::HttpTool;
 #[cfg(feature = "python")]
 use super::python_repl::{NoBackend, PythonReplConfig, PythonReplTool};
+#[cfg(feature = "docker")]
+use super::sandbox::SandboxTool;
 use super::{
     calculator::CalculatorTool,
     file::{FileReadTool, FileRoot, FileWriteTool},
@@ -25,8 +29,9 @@ use super::{
 
 /// What a call of `python_repl` is told where nothing runs its sessions.
 #[cfg(feature = "python")]
-pub(crate) const NO_REPL: &str = "nothing can run Python sessions here: set `repl = \"unsafe_host_process\"` in the \
-                                  part [python] of the configuration, which lets the code do whatever the engine may";
+pub(crate) const NO_REPL: &str = "nothing can run Python sessions here: build with the feature `docker` for containers, \
+                                  or set `repl = \"unsafe_host_process\"` in the part [python] of the configuration, \
+                                  which lets the code do whatever the engine may";
 
 type Made = Result<Arc<dyn Tool>, String>;
 type Constructor = Box<dyn Fn() -> Made + Send + Sync>;
@@ -94,6 +99,14 @@ impl BuiltinRegistry {
             registry.register_alias(alias, "web_search");
         }
         registry
+    }
+
+    /// Registers the tools that run code in the sandboxes of `pool`.
+    #[cfg(feature = "docker")]
+    pub fn register_sandbox(&mut self, pool: &SandboxPool) {
+        let (python, shell) = (pool.clone(), pool.clone());
+        self.add("sandbox_python", move || Ok(Arc::new(SandboxTool::python(python.clone()))));
+        self.add("sandbox_shell", move || Ok(Arc::new(SandboxTool::shell(shell.clone()))));
     }
 
     /// Registers how to make the tool `name`; a name that is there already gets the new constructor in its old place.

@@ -4,7 +4,7 @@
 const ROWS = 100; // on a page
 const COLUMNS = [
   { name: "Call", kind: "number", cell: (call) => "#" + calls.index[call] },
-  { name: "List", cell: (call) => listName(calls.list[call]).replace(/^list /, "") },
+  { name: "List", kind: "list", cell: (call) => listName(calls.list[call]).replace(/^list /, "") },
   { name: "Id", cell: (call) => text(calls.id[call]) },
   { name: "Tool", cell: (call) => text(calls.tool[call]) },
   { name: "Outcome", kind: "outcome", cell: outcomeOf },

@@ -1,0 +1,59 @@
+//! `toolyard doctor`: checks what calls may need.
+//!
+//! To add a check, write a function that gives a [`Check`] and put it into [`run`].
+
+use serde::Serialize;
+use toolyard::config::Config;
+
+use crate::{
+    ALL_OK, SOME_NOT_OK,
+    options::{DoctorOptions, OutputForm},
+    output::Printer,
+    setup::read_config,
+};
+
+/// One thing that calls may need.
+#[derive(Debug, Serialize)]
+struct Check {
+    /// What is checked.
+    name: String,
+    ok: bool,
+    /// What was found, or what is missing and how to get it.
+    says: String,
+}
+
+impl Check {
+    fn new(name: impl Into<String>, found: Result<String, String>) -> Self {
+        let ok = found.is_ok();
+        Self { name: name.into(), ok, says: found.unwrap_or_else(|missing| missing) }
+    }
+}
+
+pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<u8> {
+    let config = read_config(options.config.config.as_deref())?;
+    let checks = [
+        #[cfg(feature = "python")]
+        python(&config).await,
+        #[cfg(feature = "docker")]
+        docker(&config).await,
+    ];
+    Printer { form: OutputForm::Native, lines: false }.json(&serde_json::json!({"checks": checks}))?;
+    Ok(if checks.iter().all(|check| check.ok) { ALL_OK } else { SOME_NOT_OK })
+}
+
+/// The interpreter of Python files.
+#[cfg(feature = "python")]
+async fn python(config: &Config) -> Check {
+    let interpreter = config.python.interpreter.clone().unwrap_or_else(|| "python3".into());
+    let found = toolyard::python_version(&interpreter).await;
+    Check::new("python", found.map_err(|error| format!("{error}: or set `python.interpreter`")))
+}
+
+/// The daemon and the image of sandboxes.
+#[cfg(feature = "docker")]
+async fn docker(config: &Config) -> Check {
+    let pool = toolyard::sandbox::SandboxPool::new(config.sandbox.pool_config());
+    let image = &pool.config().sandbox.image;
+    let found = pool.check().await.map(|version| format!("Docker {version}, image {image:?}"));
+    Check::new("docker", found.map_err(|error| error.to_string()))
+}

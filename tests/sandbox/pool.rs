@@ -1,0 +1,141 @@
+//! Sandboxes kept ready, and who has them.
+
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use toolyard::sandbox::{ExecResult, RunRequest, SandboxLease};
+
+use super::{config, containers, engine, eventually, printed, python};
+
+#[tokio::test]
+async fn sixteen_first_calls_of_one_agent_make_one_container() {
+    let config = config();
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    let calls = (0..16).map(async |n| {
+        let lease = engine.sandbox().lease(Some("agent")).await.unwrap();
+        lease.run(RunRequest::python(format!("open('f{n}', 'w').close()"))).await.unwrap()
+    });
+    let results: Vec<ExecResult> = stream::iter(calls).buffer_unordered(16).collect().await;
+    assert!(results.iter().all(ExecResult::is_success));
+    assert_eq!(containers(&name).len(), 1);
+    let lease = engine.sandbox().lease(Some("agent")).await.unwrap();
+    assert_eq!(printed(&lease, "import os; print(len(os.listdir()))").await, "16\n");
+    let other = engine.sandbox().lease(Some("other")).await.unwrap();
+    assert_eq!(printed(&other, "import os; print(len(os.listdir()))").await, "0\n");
+    assert_eq!(containers(&name).len(), 2);
+}
+
+#[tokio::test]
+async fn warm_sandboxes_are_ready_ahead() {
+    let mut config = config();
+    config.warm = 2;
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    engine.sandbox().warm_up().await.unwrap();
+    eventually("two are up", || containers(&name).iter().filter(|one| one.ends_with("running")).count() == 2)
+        .await;
+    let lease = engine.sandbox().lease(None).await.unwrap();
+    assert_eq!(printed(&lease, "print('at once')").await, "at once\n");
+    eventually("another is got ready", || containers(&name).len() == 3).await;
+}
+
+/// Leaves a trace wherever code can.
+const LEAVE: &str = "
+import ctypes, os, subprocess
+for path in ['trace', 'deep/er/trace', '/tmp/trace', '/dev/shm/trace', '/tmp/.hidden', '/dev/mqueue/trace']:
+    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
+    try: open(path, 'w').write('secret')
+    except OSError: pass
+os.mkfifo('pipe'); os.symlink('/etc', 'link'); os.mkdir('closed'); os.chmod('closed', 0)
+subprocess.Popen(['setsid', 'sleep', '1000'])
+";
+
+/// Looks for traces of others.
+const LOOK: &str = "
+import os, re
+found = [os.path.join(folder, name) for top in ['.', '/tmp', '/dev/shm', '/dev/mqueue'] for folder, _, names in os.walk(top) for name in names]
+found += [name for name in os.listdir('.')]
+found += [pid for pid in os.listdir('/proc') if pid.isdigit() and pid not in ('1', str(os.getpid()))]
+for region in open('/proc/self/maps'):
+    if '[heap]' in region or region.split()[-1] == '0':
+        begin, end = (int(part, 16) for part in region.split()[0].split('-'))
+        with open('/proc/self/mem', 'rb') as memory:
+            memory.seek(begin)
+            if re.search(b'(?:s[e]cret){3}', memory.read(end - begin)): found.append('memory')
+print(found)
+";
+
+async fn visit(lease: &SandboxLease) {
+    assert_eq!(printed(lease, LOOK).await, "[]\n");
+    assert!(python(lease, LEAVE).await.is_success());
+    let said = python(lease, "print('sec' + 'ret' + 'sec' + 'ret' + 'sec' + 'ret')").await;
+    assert_eq!(said.stdout_text(), "secretsecretsecret\n");
+    lease.session("s").run("x = 1").await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_of_one_lease_is_visible_to_the_next() {
+    for uses in [1, 100] {
+        let mut config = config();
+        (config.most, config.uses) = (1, uses);
+        let name = config.sandbox.name.clone();
+        let engine = engine(config);
+        let mut ids = Vec::new();
+        for _ in 0..3 {
+            let lease = engine.sandbox().lease(None).await.unwrap();
+            visit(&lease).await;
+            ids.extend(containers(&name));
+        }
+        ids.dedup();
+        assert_eq!(ids.len(), if uses == 1 { 3 } else { 1 }, "{ids:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_container_that_cannot_be_cleared_is_replaced() {
+    let mut config = config();
+    (config.most, config.uses) = (1, 100);
+    let engine = engine(config);
+    let lease = engine.sandbox().lease(None).await.unwrap();
+    // A segment of memory that belongs to no process and to no folder.
+    let leave = "import ctypes\nassert ctypes.CDLL(None).shmget(77, 4096, 0o1666) >= 0";
+    assert!(python(&lease, leave).await.is_success());
+    drop(lease);
+    let next = engine.sandbox().lease(None).await.unwrap();
+    assert_eq!(printed(&next, "print(len(open('/proc/sysvipc/shm').readlines()))").await, "1\n");
+}
+
+#[tokio::test]
+async fn two_hundred_runs_over_a_pool_of_four_leave_nothing_behind() {
+    let mut config = config();
+    (config.most, config.uses, config.warm) = (4, 25, 1);
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    let runs = (0..200).map(async |n: u32| {
+        let lease = engine.sandbox().lease(None).await.unwrap();
+        let code = format!("import os\nprint(os.listdir(), {n})\nopen('x', 'w').close()\nos.spawnlp(os.P_NOWAIT, 'setsid', 'setsid', 'sleep', '1000')");
+        lease.run(RunRequest::python(code)).await.unwrap().stdout_text()
+    });
+    let mut runs = stream::iter(runs).buffered(8).enumerate();
+    while let Some((n, said)) = runs.next().await {
+        assert_eq!(said, format!("[] {n}\n"));
+        assert!(n % 20 > 0 || containers(&name).len() <= 4, "{:?}", containers(&name));
+    }
+    engine.shutdown(Duration::ZERO).await;
+    assert_eq!(containers(&name), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_idle_agent_gives_way_to_one_that_waits_and_ends_after_its_time() {
+    let mut config = config();
+    (config.most, config.idle) = (1, Duration::from_secs(2));
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    for agent in ["a", "b", "a"] {
+        let lease = engine.sandbox().lease(Some(agent)).await.unwrap();
+        assert_eq!(printed(&lease, "import os; print(os.listdir()); open('x', 'w').close()").await, "[]\n");
+    }
+    eventually("the last is gone", || containers(&name).is_empty()).await;
+    assert_eq!(engine.sandbox().status().await, toolyard::sandbox::SandboxPoolStatus::default());
+}

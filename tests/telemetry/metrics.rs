@@ -1,0 +1,60 @@
+//! Metrics over HTTP, on loopback.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+};
+
+use serde_json::json;
+use toolyard::{
+    Engine, ExecuteOptions, Failure, ToolSpec,
+    telemetry::{PrometheusError, measure, serve_prometheus},
+};
+
+use crate::engine::tools::{call, echo, tool};
+
+/// What is served there now.
+fn scrape(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn calls_are_counted_by_tool_and_outcome_and_invented_names_make_no_series() {
+    // An address that was free a moment ago.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    serve_prometheus(address).unwrap();
+    let shut = tool(ToolSpec::new("shut").max_in_flight(1).parallel_safe(true), |_| async {
+        tokio::task::yield_now().await;
+        Err(Failure::failed("closed"))
+    });
+    let engine = Engine::builder().tool(echo("echo")).alias("reverb", "echo").tool(shut).build().unwrap();
+    measure(&engine);
+    let called = ["echo", "ECHO", "reverb", "shut", "shut", "invented-1", "invented-2"];
+    let calls = called.map(|name| call(name, json!({}))).to_vec();
+    engine.execute_blocking(calls, ExecuteOptions::new()).unwrap();
+    let text = scrape(address);
+    for line in [
+        r#"toolyard_calls_total{tool="echo",outcome="ok"} 3"#,
+        r#"toolyard_calls_total{tool="shut",outcome="failed"} 2"#,
+        r#"toolyard_calls_total{tool="(other)",outcome="unknown_tool"} 2"#,
+        r#"toolyard_waits_total{tool="shut",on="tool"} 1"#,
+        r#"toolyard_tries_total{tool="shut"} 2"#,
+        r#"toolyard_call_seconds_count{tool="echo"} 3"#,
+        r#"toolyard_call_seconds_bucket{tool="echo",le="300"} 3"#,
+        "toolyard_lists_total 1",
+        "toolyard_lists_under_way 0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+    }
+    assert!(!text.contains("invented"), "{text}");
+}
+
+#[test]
+fn metrics_are_not_served_to_other_machines() {
+    let error = serve_prometheus("0.0.0.0:0".parse().unwrap()).unwrap_err();
+    assert!(matches!(error, PrometheusError::NotLoopback(_)), "{error}");
+}
