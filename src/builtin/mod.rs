@@ -14,6 +14,6 @@ pub mod web;
 #[cfg(feature = "search")]
 pub mod web_search;
 
-#[cfg(feature = "python")]
+#[cfg(all(feature = "python", not(feature = "docker")))]
 pub(crate) use registry::NO_REPL;
 pub use registry::{BuiltinRegistry, NameClash};

@@ -69,7 +69,15 @@ impl Config {
         #[cfg(feature = "python")]
         {
             let (section, python) = (self.python_repl.clone(), self.python.clone());
-            registry.configure("python_repl", move || Ok(section.tool(&python)));
+            #[cfg(feature = "docker")]
+            let sandboxes = sandboxes.clone();
+            registry.configure("python_repl", move || {
+                Ok(section.tool(
+                    &python,
+                    #[cfg(feature = "docker")]
+                    &sandboxes,
+                ))
+            });
         }
         #[cfg(feature = "http")]
         {

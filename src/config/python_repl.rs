@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use toolyard_contract::{IntoTool, Tool};
 
 use super::{PythonSection, ReplPlace, seconds::Seconds};
-use crate::builtin::{
-    NO_REPL,
-    python_repl::{HostProcess, NoBackend, PythonReplConfig, PythonReplTool},
-};
+use crate::builtin::python_repl::{HostProcess, PythonReplConfig, PythonReplTool};
+#[cfg(not(feature = "docker"))]
+use crate::builtin::{NO_REPL, python_repl::NoBackend};
+#[cfg(feature = "docker")]
+use crate::{builtin::python_repl::Container, sandbox::SandboxPool};
 
 /// The `[python_repl]` part; where code runs is `repl` in `[python]`. A key that is absent has the default of
 /// [`PythonReplConfig`].
@@ -46,14 +47,22 @@ impl PythonReplSection {
     }
 
     /// Makes the tool.
-    pub(super) fn tool(&self, python: &PythonSection) -> Arc<dyn Tool> {
+    pub(super) fn tool(
+        &self,
+        python: &PythonSection,
+        #[cfg(feature = "docker")] sandboxes: &SandboxPool,
+    ) -> Arc<dyn Tool> {
+        let config = self.config();
         match python.repl.unwrap_or(ReplPlace::Container) {
             ReplPlace::UnsafeHostProcess => {
-                PythonReplTool::new(self.config(), self.host(python.interpreter.as_ref())).into_tool()
+                PythonReplTool::new(config, self.host(python.interpreter.as_ref())).into_tool()
             }
+            #[cfg(feature = "docker")]
             ReplPlace::Container => {
-                PythonReplTool::new(self.config(), NoBackend(NO_REPL.to_owned())).into_tool()
+                PythonReplTool::new(config, Container::new(sandboxes.clone())).into_tool()
             }
+            #[cfg(not(feature = "docker"))]
+            ReplPlace::Container => PythonReplTool::new(config, NoBackend(NO_REPL.to_owned())).into_tool(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The tool `python_repl` on this machine: sessions, and code that does its worst.
 
 mod cli;
+#[cfg(feature = "docker")]
+mod container;
 mod hostile;
 mod output;
 mod sessions;

@@ -1,6 +1,6 @@
 //! What runs the code of sessions.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,12 @@ pub struct Unavailable(
 
 /// One namespace that goes on between runs. Dropping it ends it, with all that its code has started.
 pub trait ReplSession: Send {
+    /// Gets ready for work; false when the session has gone meanwhile, and nothing of it is left.
+    fn wake(&mut self) -> BoxFuture<'_, bool>;
+
+    /// Lets go of what is needed for work alone.
+    fn rest(&mut self) {}
+
     /// Runs code until it ends or `until`. Of each kind of output the first `most_output` bytes are kept.
     ///
     /// # Cancellation
@@ -74,8 +80,10 @@ pub struct Ran {
 pub struct Captured {
     /// The text as far as it was kept.
     pub text: String,
-    /// How long it was, in bytes.
-    pub total_bytes: u64,
+    /// There was more.
+    pub is_cut: bool,
+    /// How long it was, in bytes, where that is known.
+    pub total_bytes: Option<u64>,
 }
 
 /// How a run ended.
@@ -127,9 +135,4 @@ impl ReplBackend for NoBackend {
     ) -> BoxFuture<'static, Result<Box<dyn ReplSession>, Unavailable>> {
         Box::pin(std::future::ready(Err(Unavailable(self.0.clone()))))
     }
-}
-
-/// The time from now until a moment that may have passed.
-pub(super) fn left(until: Instant) -> Duration {
-    until.saturating_duration_since(Instant::now())
 }

@@ -40,31 +40,31 @@ fn shown(ran: &Ran, news: Option<&str>) -> (String, bool) {
             text.push('\n');
         }
         text.push_str(&part.text);
-        let kept = part.text.len() as u64;
-        if part.is_cut() {
+        if part.is_cut {
             cut = true;
-            let note = format!("\n[cut: {kept} of {} bytes]", part.total_bytes);
-            text.push_str(&note);
+            text.push_str(&part.note());
         }
     }
     (text, cut)
 }
 
 impl Captured {
-    /// Takes bytes that were kept of an output, which need not be text, and how many there were.
-    pub(super) fn new(kept: &[u8], total_bytes: u64) -> Self {
+    /// Takes the first bytes of an output, which need not be text, and how many there were in all. Where that is not
+    /// known, `most` bytes are taken for cut.
+    pub(super) fn new(kept: &[u8], total_bytes: Option<u64>, most: usize) -> Self {
+        let is_cut = total_bytes.map_or(kept.len() >= most, |total| total > kept.len() as u64);
         // A character that was cut through is left out, one that is broken is replaced.
-        let cut_through = kept.utf8_chunks().last().map_or(0, |chunk| {
-            let is_cut = total_bytes > kept.len() as u64 && kept.ends_with(chunk.invalid());
-            if is_cut { chunk.invalid().len() } else { 0 }
-        });
-        let text = String::from_utf8_lossy(&kept[..kept.len() - cut_through]).into_owned();
-        let total_bytes = if total_bytes > kept.len() as u64 { total_bytes } else { text.len() as u64 };
-        Self { text, total_bytes }
+        let broken_end = kept.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+        let whole = if is_cut { &kept[..kept.len() - broken_end] } else { kept };
+        Self { text: String::from_utf8_lossy(whole).into_owned(), is_cut, total_bytes }
     }
 
-    fn is_cut(&self) -> bool {
-        self.total_bytes > self.text.len() as u64
+    fn note(&self) -> String {
+        let kept = self.text.len();
+        match self.total_bytes {
+            Some(total) => format!("\n[cut: {kept} of {total} bytes]"),
+            None => format!("\n[cut: the first {kept} bytes]"),
+        }
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn captured(text: &str) -> Captured {
-        Captured::new(text.as_bytes(), text.len() as u64)
+        Captured::new(text.as_bytes(), Some(text.len() as u64), 100)
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         };
         let reply = returned(&ran, Some("news"), 1.0).unwrap();
         assert_eq!((reply.output.unwrap().as_text(), reply.detail), (Some("[news]\na\nb\n3"), None));
-        ran.stderr = Captured::new("éé".as_bytes(), 100);
+        ran.stderr = Captured::new("éé".as_bytes(), Some(100), 4);
         let reply = returned(&ran, None, 1.0).unwrap();
         assert_eq!(reply.output.unwrap().as_text(), Some("a\néé\n[cut: 4 of 100 bytes]\n3"));
         assert!(reply.detail.unwrap().truncated);
@@ -96,10 +96,15 @@ mod tests {
 
     #[test]
     fn broken_text_is_replaced_and_a_character_that_was_cut_is_left_out() {
-        assert_eq!(Captured::new(b"a\xffb", 3).text, "a\u{fffd}b");
-        assert_eq!(Captured::new(b"a\xc3", 2).text, "a\u{fffd}");
-        assert_eq!(Captured::new(b"a\xc3", 9), Captured { text: "a".into(), total_bytes: 9 });
-        assert!(!Captured::new(b"\xff\xff", 2).is_cut());
+        let text = |kept: &[u8], total, most| {
+            let captured = Captured::new(kept, total, most);
+            (captured.text, captured.is_cut)
+        };
+        assert_eq!(text(b"a\xffb", Some(3), 3), ("a\u{fffd}b".into(), false));
+        assert_eq!(text(b"a\xc3", Some(2), 2), ("a\u{fffd}".into(), false));
+        assert_eq!(text(b"a\xc3", Some(9), 2), ("a".into(), true));
+        assert_eq!(text(b"ab", None, 2), ("ab".into(), true));
+        assert_eq!(text(b"ab", None, 3), ("ab".into(), false));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -10,10 +10,15 @@ use toolyard_contract::{
 
 use super::{
     PythonReplConfig, ReplBackend, ReplSession, RunEnd, SessionSetup, SessionState,
-    backend::left,
     reply::returned,
     sessions::{Found, Seat, Sessions},
 };
+
+/// How long a session may take to begin: the first container of an engine takes some seconds.
+const OPEN_WITHIN: Duration = Duration::from_mins(1);
+
+/// How long names may take to be written down or read: a hundred times what they should.
+const SAVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The tool `python_repl`: runs Python code in a session of its agent's, which goes on between calls.
 ///
@@ -79,13 +84,13 @@ impl PythonReplTool {
             Ok(code) => code,
             Err(failure) => return (Err(failure), state),
         };
-        let until = Instant::now() + self.config.timeout;
-        let opened = timeout(left(until), self.open(invocation.context.agent(), &state, until));
+        let opened = timeout(OPEN_WITHIN, self.open(invocation.context.agent(), &state));
         let (mut session, seat, news) = match opened.await {
             Ok(Ok(opened)) => opened,
             Ok(Err(failure)) => return (Err(failure), state),
             Err(_) => return (Err(Failure::not_started("no session could be started in time")), state),
         };
+        let until = Instant::now() + self.config.timeout;
         let ran = session.run(&code, until, self.config.max_output_bytes).await;
         let returned = returned(&ran, news.as_deref(), self.config.timeout.as_secs_f64());
         let gone = match ran.end {
@@ -99,22 +104,25 @@ impl PythonReplTool {
             return (returned, state);
         }
         if returned.is_err() {
+            session.rest();
             seat.put_back(session, state.mark);
             return (returned, state);
         }
-        let next = self.keep(session, seat, until).await;
+        let next = self.keep(session, seat).await;
         (returned, next)
     }
 
     /// Writes the names of a session down and puts it back.
-    async fn keep(&self, mut session: Box<dyn ReplSession>, seat: Seat, until: Instant) -> SessionState {
+    async fn keep(&self, mut session: Box<dyn ReplSession>, seat: Seat) -> SessionState {
         let mark = fastrand::u64(1..);
         if self.config.max_snapshot_bytes == 0 {
+            session.rest();
             seat.put_back(session, mark);
             return SessionState { mark, snapshot: None };
         }
-        let saved = session.save(until, self.config.max_snapshot_bytes).await;
+        let saved = session.save(Instant::now() + SAVE_WITHIN, self.config.max_snapshot_bytes).await;
         if saved.is_some() {
+            session.rest();
             seat.put_back(session, mark);
         } else {
             session.end().await;
@@ -128,14 +136,18 @@ impl PythonReplTool {
         &self,
         agent: Option<&str>,
         state: &SessionState,
-        until: Instant,
     ) -> Result<(Box<dyn ReplSession>, Seat, Option<String>), Failure> {
         let (found, ended, seat) = self.sessions.take(agent, state.mark, self.config.max_sessions);
         if let Some(ended) = ended {
             ended.end().await;
         }
         let news = match found {
-            Found::Session(session) => return Ok((session, seat, None)),
+            Found::Session(mut session) => {
+                if session.wake().await {
+                    return Ok((session, seat, None));
+                }
+                None
+            }
             Found::NoRoom => {
                 let most = self.config.max_sessions;
                 return Err(Failure::not_started(format!(
@@ -158,7 +170,7 @@ impl PythonReplTool {
         let (None, Some(snapshot)) = (&news, &state.snapshot) else {
             return Ok((session, seat, news));
         };
-        let Some(problems) = session.load(snapshot, until).await else {
+        let Some(problems) = session.load(snapshot, Instant::now() + SAVE_WITHIN).await else {
             session.end().await;
             seat.give_up();
             return Err(Failure::not_started("the names of the session could not be loaded"));

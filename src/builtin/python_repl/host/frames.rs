@@ -1,12 +1,12 @@
 //! The bytes between the engine and a session's process. What comes from there is written by the session's code if it
 //! wants to, so it is believed in nothing.
 
-use std::{collections::BTreeMap, io};
+use std::io;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::super::Snapshot;
+use crate::builtin::python_repl::{Snapshot, answer::CellAnswer};
 
 /// The longest frame from a session beside what was asked for, in bytes: a traceback, names and reasons fit.
 const EXTRA_BYTES: usize = 1 << 20;
@@ -38,25 +38,10 @@ pub(super) enum Order<'a> {
 /// What came of a run.
 #[derive(Deserialize)]
 pub(super) struct RunAnswer {
-    pub(super) value: Option<String>,
-    #[serde(default)]
-    pub(super) value_bytes: u64,
-    pub(super) exited: Option<i64>,
-    pub(super) raised: Option<Raised>,
+    #[serde(flatten)]
+    pub(super) cell: CellAnswer,
     pub(super) stdout_bytes: u64,
     pub(super) stderr_bytes: u64,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Raised {
-    pub(super) summary: String,
-    pub(super) traceback: String,
-}
-
-/// What came of loading a snapshot.
-#[derive(Deserialize)]
-pub(super) struct LoadAnswer {
-    pub(super) problems: BTreeMap<String, String>,
 }
 
 /// One frame from a session.

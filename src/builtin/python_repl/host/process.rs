@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs::Permissions, io, os::unix::fs::PermissionsExt, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 use tokio::{
@@ -14,9 +14,11 @@ use toolyard_actors::child::{ChildCommand, ChildProcess};
 
 use super::{
     HostProcess,
-    frames::{self, Command, Frame, LoadAnswer, Order, RunAnswer, Setup},
+    frames::{self, Command, Frame, Order, RunAnswer, Setup},
 };
-use crate::builtin::python_repl::{Captured, Ran, ReplSession, RunEnd, SNAPSHOT, SessionSetup, Snapshot};
+use crate::builtin::python_repl::{
+    CELL, Captured, Ran, ReplSession, RunEnd, SNAPSHOT, SessionSetup, Snapshot, answer::LoadAnswer,
+};
 
 const SESSION: &str = include_str!("session.py");
 
@@ -56,7 +58,7 @@ impl HostSession {
         let nobody_else = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("toolyard-repl-").permissions(nobody_else).tempdir();
         let folder = folder.map_err(no_folder)?;
-        let program = format!("{SNAPSHOT}\n{SESSION}");
+        let program = format!("{SNAPSHOT}\n{CELL}\n{SESSION}");
         let command = ChildCommand::new(&host.interpreter)
             .args(["-I", "-X", "utf8", "-c", &program])
             .inherit_env(false)
@@ -139,27 +141,24 @@ async fn too_many(group: i32, most: usize) {
 }
 
 impl ReplSession for HostSession {
+    fn wake(&mut self) -> BoxFuture<'_, bool> {
+        // A process that has ended answers the first poll.
+        let is_there = self.child.wait().now_or_never().is_none();
+        Box::pin(std::future::ready(is_there))
+    }
+
     fn run<'a>(&'a mut self, code: &'a str, until: Instant, most_output: usize) -> BoxFuture<'a, Ran> {
         Box::pin(async move {
             let mut written = Written::default();
             let order = Order::Run { code, most_output };
             let answer = self.command::<RunAnswer>(order, until, most_output, &mut written).await;
             let mut ran = Ran::default();
-            let (mut totals, mut value) = ((0, 0), None);
+            let (mut totals, mut value) = ((None, None), None);
             ran.end = match answer {
                 Ok(answer) => {
-                    totals = (answer.stdout_bytes, answer.stderr_bytes);
-                    value = answer.value.map(|mut text| {
-                        text.truncate(text.floor_char_boundary(most_output));
-                        Captured { total_bytes: answer.value_bytes.max(text.len() as u64), text }
-                    });
-                    match (answer.raised, answer.exited) {
-                        (Some(raised), _) => {
-                            RunEnd::Raised { summary: raised.summary, traceback: raised.traceback }
-                        }
-                        (None, Some(status)) => RunEnd::Exited(status),
-                        (None, None) => RunEnd::Done,
-                    }
+                    totals = (Some(answer.stdout_bytes), Some(answer.stderr_bytes));
+                    value = answer.cell.value(most_output);
+                    answer.cell.end()
                 }
                 Err(Silence::Late) => RunEnd::TimedOut,
                 Err(Silence::Broken(error)) => RunEnd::Gone(self.how_it_ended(&error).await),
@@ -167,8 +166,8 @@ impl ReplSession for HostSession {
                     RunEnd::Gone(format!("the code started more than {} processes", self.max_processes))
                 }
             };
-            ran.stdout = Captured::new(&written.stdout, totals.0);
-            ran.stderr = Captured::new(&written.stderr, totals.1);
+            ran.stdout = Captured::new(&written.stdout, totals.0, most_output);
+            ran.stderr = Captured::new(&written.stderr, totals.1, most_output);
             ran.value = value;
             ran
         })

@@ -3,20 +3,16 @@
 A frame to here is four bytes of length, then JSON. A frame from here is one byte of kind (`o` and `e` are output, `r` is
 an answer as JSON), four bytes of length, then the content.
 """
-import ast
 import builtins
 import io
 import json
-import linecache
 import os
 import select
 import sys
 import threading
-import traceback
 import types
 
 CHUNK = 1 << 16
-TRACEBACK_CHARS = 8_000
 
 
 class Wire:
@@ -174,11 +170,10 @@ class Session:
         self._out, self._err = Sink(wire, b"o", 1), Sink(wire, b"e", 2)
         self._descriptors = Descriptors({1: self._out, 2: self._err})
         self._streams = Stream(self._out, 1), Stream(self._err, 2)
-        self._own_process = os.getpid()
-        self._calls = 0
         main = sys.modules["__main__"] = types.ModuleType("__main__")
         self.names = main.__dict__
         self.names["__builtins__"] = builtins
+        self._cells = Cells(self.names)
         if allowed_modules is not None:
             allow_modules(self.names, allowed_modules)
 
@@ -186,59 +181,12 @@ class Session:
         sys.stdout, sys.stderr = self._streams
         for sink in (self._out, self._err):
             sink.begin(most_output)
-        answer = {"value": None}
-        try:
-            value = self._execute(code)
-            if value is not None:
-                text = repr(value).encode("utf-8", "backslashreplace")
-                answer["value"] = text[:most_output].decode("utf-8", "ignore")
-                answer["value_bytes"] = len(text)
-        except SystemExit as exit:
-            answer["exited"] = exit_status(exit.code)
-        except BaseException as error:
-            answer["raised"] = described(error)
-        if os.getpid() != self._own_process:
-            os._exit(0)  # a forked child that ran to the end of the code
+        answer = self._cells.run(code, most_output)
         self._descriptors.drain()
         answer["stdout_bytes"], answer["stderr_bytes"] = self._out.total, self._err.total
         for sink in (self._out, self._err):
             sink.end()
         return answer
-
-    def _execute(self, code):
-        """Runs code and gives the value of a last expression."""
-        self._calls += 1
-        name = f"<call {self._calls}>"
-        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        tree = ast.parse(code, name)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, name, "exec"), self.names)
-        if last is not None:
-            return eval(compile(ast.Expression(last.value), name, "eval"), self.names)
-
-
-def exit_status(code):
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return int(code) & 0xFF
-    print(code, file=sys.stderr)
-    return 1
-
-
-def described(error):
-    """The last line of a traceback, and the whole of it from the code of the call on."""
-    trace = error.__traceback__
-    while trace and not trace.tb_frame.f_code.co_filename.startswith("<call "):
-        trace = trace.tb_next
-    try:
-        full = "".join(traceback.format_exception(type(error), error, trace))
-        last = traceback.format_exception_only(type(error), error)[-1].strip()
-    except BaseException:  # the error's own code failed
-        full = last = type(error).__name__
-    if len(full) > TRACEBACK_CHARS:
-        full = full[: TRACEBACK_CHARS // 2] + "\n[…]\n" + full[-TRACEBACK_CHARS // 2:]
-    return {"summary": last[:1_000], "traceback": full}
 
 
 def watch_engine(wire_fd):
