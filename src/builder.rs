@@ -96,12 +96,7 @@ impl EngineBuilder {
         for (alias, name) in registry.aliases() {
             self = self.alias(alias, name);
         }
-        self.builtins = Builtins {
-            root: config.tools.root.clone(),
-            tools: tools.tools().to_vec(),
-            #[cfg(feature = "docker")]
-            sandbox: config.sandbox.clone(),
-        };
+        self.builtins = Builtins { tools: tools.tools().to_vec(), said: config.clone() };
         if !config.permissions.is_empty() {
             self = self.permissions(RulePolicy::new(config.permissions.clone())?);
         }
@@ -171,6 +166,15 @@ impl EngineBuilder {
     #[must_use]
     pub fn deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
         self.config.deadline = deadline.into();
+        self
+    }
+
+    /// Sets how many bytes of one text of a result are handed on; of a longer one the first and the last
+    /// half of them, and the whole is in a file, which `detail.full` names, until the engine ends.
+    /// Default 1,000,000.
+    #[must_use]
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.config.max_result_bytes = bytes;
         self
     }
 

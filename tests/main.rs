@@ -16,6 +16,8 @@ mod permission;
 mod processes;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod python_repl;
 #[cfg(feature = "docker")]
 mod sandbox;
 #[cfg(feature = "sim")]
@@ -24,3 +26,5 @@ mod sim;
 mod telemetry;
 mod timeline;
 mod venv;
+#[cfg(feature = "http")]
+mod web;

@@ -14,6 +14,7 @@ mod mail;
 pub mod mcp;
 mod messages;
 mod observe;
+mod overflow;
 mod permission;
 mod placement;
 #[cfg(feature = "python")]

@@ -24,6 +24,7 @@ use crate::{
     event::EngineEvent,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
     observe::{DroppedEvents, EventStream, EventTap, Observers},
+    overflow::Overflow,
     permission::{PermissionConfig, Permissions},
     placement::Placement,
     restart::{Health, RestartPolicy},
@@ -50,6 +51,10 @@ pub struct YardConfig {
     pub timeout: Option<Duration>,
     /// How long a whole list may take where it does not say. Default: no limit.
     pub deadline: Option<Duration>,
+    /// How many bytes of one text of a result are handed on: of a longer one the first and the last
+    /// half of them, and the whole is in a file until the engine ends. Default 1,000,000: about what
+    /// fits into a large context window.
+    pub max_result_bytes: usize,
     /// When a call that ended badly is tried again.
     pub retry: RetryPolicy,
     /// Which tools are switched on. Default: all.
@@ -71,6 +76,7 @@ impl Default for YardConfig {
             child_depth: 4,
             timeout: Some(Duration::from_mins(5)),
             deadline: None,
+            max_result_bytes: 1_000_000,
             retry: RetryPolicy::default(),
             activation: ActivationController::default(),
             permissions: PermissionConfig::default(),
@@ -107,6 +113,7 @@ impl Yard {
             published: Published::default(),
             admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
             observers: Arc::new(Observers::new()),
+            overflow: Overflow::new(config.max_result_bytes),
             timeout: config.timeout,
             deadline: config.deadline,
             retry: config.retry,
@@ -305,9 +312,11 @@ impl Yard {
         self.shared.closed.store(true, Ordering::Release);
     }
 
-    /// Says that nobody drives the actors any more, so that nobody waits for their answers.
+    /// Says that nobody drives the actors any more, so that nobody waits for their answers, and
+    /// removes the files of large results.
     pub fn retire(&self) {
         self.shared.gone.cancel();
+        self.shared.overflow.remove();
     }
 
     /// Ends the engine's actors, and nothing else of the system: refuses new lists, waits up to

@@ -37,6 +37,10 @@ pub struct EngineSection {
     /// How deep lists may be nested that tools submit themselves. Default 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_depth: Option<usize>,
+    /// How long a text of a result may be, in bytes, before it is cut; the whole is then in a file
+    /// that `detail.full` names. Default 1,000,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_result_bytes: Option<usize>,
     /// When calls of idempotent tools are tried again. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySection>,
@@ -114,6 +118,7 @@ impl EngineSection {
         config.deadline = self.deadline_s.map_or(config.deadline, limit);
         set(&mut config.arbiters, self.arbiters);
         set(&mut config.child_depth, self.child_depth);
+        set(&mut config.max_result_bytes, self.max_result_bytes);
         let limits = &mut config.limits;
         set(&mut limits.max_in_flight, self.max_in_flight);
         set(&mut limits.max_blocking, self.max_blocking);
@@ -148,6 +153,7 @@ impl EngineSection {
                 .map(Seconds),
             arbiters: changed(&config.arbiters, &default.arbiters).copied(),
             child_depth: changed(&config.child_depth, &default.child_depth).copied(),
+            max_result_bytes: changed(&config.max_result_bytes, &default.max_result_bytes).copied(),
             retry: changed(&config.retry, &default.retry).map(RetrySection::of),
             agent: changed(agent, &default.limits.agent).map(AgentSection::of),
             agents: agents.iter().map(|(id, limits)| (id.clone(), AgentSection::of(limits))).collect(),

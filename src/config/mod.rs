@@ -1,13 +1,20 @@
 //! Configuration files: an engine's settings in `toolyard.toml`.
 
+mod builtins;
 mod engine;
 mod error;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod python_repl;
 #[cfg(feature = "docker")]
 mod sandbox;
+#[cfg(feature = "search")]
+mod search;
 mod seconds;
 mod settings;
 #[cfg(test)]
@@ -18,18 +25,16 @@ use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 use toolyard_actors::YardConfig;
-use toolyard_contract::{
-    ActivationController, ActivationRules, CustomTail, PermissionRules, SharedTool, ToolSet, name,
-};
+use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
-use crate::builtin::{BuiltinRegistry, file::FileRoot};
-
+#[cfg(feature = "http")]
+pub use self::http::HttpSection;
 #[cfg(feature = "mcp")]
 pub use self::mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection};
-#[cfg(feature = "python")]
-pub use self::python::PythonSection;
 #[cfg(feature = "docker")]
 pub use self::sandbox::{MountSection, SandboxSection};
+#[cfg(feature = "search")]
+pub use self::search::{SearchEngine, SearchSection};
 pub(crate) use self::settings::{Builtins, Settings};
 pub use self::{
     engine::{AgentSection, EngineSection, RateSection, RetrySection},
@@ -37,6 +42,11 @@ pub use self::{
     seconds::Seconds,
     settings::WrittenConfig,
     tools::{ToolLimitsSection, ToolsSection},
+};
+#[cfg(feature = "python")]
+pub use self::{
+    python::{PythonSection, ReplPlace},
+    python_repl::PythonReplSection,
 };
 
 /// The settings of an engine, as `toolyard.toml` has them. Every key may be absent.
@@ -76,6 +86,18 @@ pub struct Config {
     #[cfg(feature = "mcp")]
     #[serde(skip_serializing_if = "McpSection::is_default")]
     pub mcp: McpSection,
+    /// How the tool `python_repl` runs code.
+    #[cfg(feature = "python")]
+    #[serde(skip_serializing_if = "PythonReplSection::is_default")]
+    pub python_repl: PythonReplSection,
+    /// How the tool `http` makes requests.
+    #[cfg(feature = "http")]
+    #[serde(skip_serializing_if = "HttpSection::is_default")]
+    pub http: HttpSection,
+    /// Which search engine the tool `web_search` asks.
+    #[cfg(feature = "search")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSection>,
     /// The containers that code runs in.
     #[cfg(feature = "docker")]
     #[serde(skip_serializing_if = "SandboxSection::is_default")]
@@ -137,12 +159,7 @@ impl Config {
                 .as_ref()
                 .and_then(|policy| policy.rules())
                 .unwrap_or_default(),
-            #[cfg(feature = "python")]
-            python: PythonSection::default(),
-            #[cfg(feature = "mcp")]
-            mcp: McpSection::default(),
-            #[cfg(feature = "docker")]
-            sandbox: SandboxSection::default(),
+            ..Self::default()
         }
     }
 
@@ -151,38 +168,5 @@ impl Config {
         self.engine.apply(config);
         config.limits.tools.extend(self.tools.limits());
         config.activation = ActivationController::new(self.tools.activation());
-    }
-
-    /// Makes the built-in tools that the configuration asks for, and gives them with the registry
-    /// that knows their other names.
-    pub(crate) fn builtins(
-        &self,
-        #[cfg(feature = "docker")] sandboxes: &crate::sandbox::SandboxPool,
-    ) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
-        let root = self.tools.root.as_deref().unwrap_or(Path::new("."));
-        let root = FileRoot::open(root).map_err(|error| {
-            ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
-        })?;
-        #[cfg_attr(not(feature = "docker"), allow(unused_mut))]
-        let mut registry = BuiltinRegistry::shipped(&root);
-        let by_default: Vec<String> = registry.names().map(str::to_owned).collect();
-        #[cfg(feature = "docker")]
-        registry.register_sandbox(sandboxes);
-        let names = self.tools.enable.as_ref().unwrap_or(&by_default);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let none: [SharedTool; 0] = [];
-        let resolved = ToolSet::resolve(Some(&names), &none, &registry, CustomTail::Omit);
-        if let Some(missing) = resolved.missing.first() {
-            let known: Vec<_> = registry.names().collect();
-            let nearest = name::nearest(missing, known.iter().copied());
-            let hint = if nearest.is_empty() { known } else { nearest }.join(", ");
-            return Err(ConfigError::new(format!(
-                "tools.enable: no built-in tool is named {missing:?}; there is: {hint}"
-            )));
-        }
-        if let Some((tool, reason)) = resolved.failed.first() {
-            return Err(ConfigError::new(format!("tools.enable: {tool:?} cannot be made: {reason}")));
-        }
-        Ok((resolved.set, registry))
     }
 }

@@ -67,6 +67,21 @@ pub struct PythonSection {
     /// Address space of one process, in bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Where the tool `python_repl` runs code. Where this is set, the tool is among those that an engine has by default.
+    /// Default `container`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repl: Option<ReplPlace>,
+}
+
+/// Where the tool `python_repl` runs code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReplPlace {
+    /// In a container.
+    Container,
+    /// In a process of this machine, without any protection.
+    UnsafeHostProcess,
 }
 
 impl PythonSection {

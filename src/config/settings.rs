@@ -1,6 +1,6 @@
 //! From a running engine back to its configuration.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use toolyard_actors::{Yard, YardConfig};
 use toolyard_contract::SharedTool;
@@ -19,16 +19,15 @@ pub(crate) struct Settings {
 /// The built-in tools that a configuration asked for.
 #[derive(Default)]
 pub(crate) struct Builtins {
-    pub(crate) root: Option<PathBuf>,
     pub(crate) tools: Vec<SharedTool>,
-    #[cfg(feature = "docker")]
-    pub(crate) sandbox: super::SandboxSection,
+    /// What it says about how they work.
+    pub(crate) said: Config,
 }
 
 impl std::fmt::Debug for Builtins {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.tools.iter().map(|tool| &tool.spec().name).collect();
-        f.debug_struct("Builtins").field("root", &self.root).field("tools", &names).finish_non_exhaustive()
+        f.debug_struct("Builtins").field("tools", &names).finish_non_exhaustive()
     }
 }
 
@@ -52,9 +51,16 @@ impl Settings {
         }
         let mut config = Config::of(&self.config, yard.activation().to_rules());
         config.tools.enable = Some(enable);
-        config.tools.root.clone_from(&self.builtins.root);
+        let said = &self.builtins.said;
+        config.tools.root.clone_from(&said.tools.root);
+        #[cfg(feature = "python")]
+        config.python_repl.clone_from(&said.python_repl);
+        #[cfg(feature = "http")]
+        config.http.clone_from(&said.http);
+        #[cfg(feature = "search")]
+        config.search.clone_from(&said.search);
         #[cfg(feature = "docker")]
-        config.sandbox.clone_from(&self.builtins.sandbox);
+        config.sandbox.clone_from(&said.sandbox);
         WrittenConfig { config, left_out }
     }
 }

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use toolyard_contract::{ActivationMode, ActivationRule, PermissionRule, Verdict};
+use toolyard_contract::{ActivationMode, ActivationRule, PermissionRule, ToolSet, Verdict};
 
 use super::*;
-use crate::Engine;
+use crate::{Engine, builtin::BuiltinRegistry};
 
 const EVERY_KEY: &str = r#"
 [engine]
@@ -15,6 +15,7 @@ max_lists = 3
 admission_timeout_s = 4
 arbiters = 1
 child_depth = 2
+max_result_bytes = 5000
 
 [engine.retry]
 attempts = 3
@@ -54,6 +55,13 @@ resource = "out/*"
 verdict = "ask"
 "#;
 
+fn builtins(config: &Config) -> Result<(ToolSet, BuiltinRegistry), ConfigError> {
+    config.builtins(
+        #[cfg(feature = "docker")]
+        &crate::sandbox::SandboxPool::default(),
+    )
+}
+
 fn error(text: &str) -> String {
     Config::parse(text).unwrap_err().to_string()
 }
@@ -69,7 +77,7 @@ fn every_key_reaches_the_engine() {
     );
     assert_eq!((yard.limits.max_in_flight, yard.limits.max_blocking, yard.limits.max_lists), (10, 2, 3));
     assert_eq!((yard.limits.admission_timeout, yard.arbiters), (Duration::from_secs(4), 1));
-    assert_eq!(yard.child_depth, 2);
+    assert_eq!((yard.child_depth, yard.max_result_bytes), (2, 5_000));
     assert_eq!((yard.retry.attempts, yard.retry.first_delay), (3, Duration::from_millis(250)));
     assert_eq!(yard.retry.max_delay, Duration::from_secs(5));
     assert_eq!(yard.limits.agent.max_in_flight, Some(4));
@@ -155,13 +163,7 @@ fn a_file_is_named_in_its_errors_and_its_folder_is_where_root_begins() {
 #[test]
 fn a_tool_that_is_not_built_in_is_an_error_with_the_nearest_name() {
     let config = Config::parse("[tools]\nenable = [\"calculater\"]").unwrap();
-    let error = config
-        .builtins(
-            #[cfg(feature = "docker")]
-            &crate::sandbox::SandboxPool::default(),
-        )
-        .unwrap_err()
-        .to_string();
+    let error = builtins(&config).unwrap_err().to_string();
     assert_eq!(error, "tools.enable: no built-in tool is named \"calculater\"; there is: calculator");
 }
 
@@ -216,4 +218,71 @@ fn python_files_come_from_the_configuration_and_go_back_into_it() {
     assert_eq!(report.results[0].output.as_ref().unwrap().as_text(), Some("NaN"));
     let written = engine.to_config();
     assert_eq!((written.config.python, written.left_out), (config.python, vec![]));
+}
+
+#[cfg(feature = "search")]
+#[test]
+fn settings_of_the_web_tools_reach_them_and_go_back_into_the_file() {
+    let text = "[http]\nallow = [\"127.0.0.1:8080\", \"10.0.0.0/8\"]\ntimeout_s = 5\nattempts = 1\n\
+                max_response_bytes = 1000\nmax_redirects = 2\nproxy = \"http://proxy:3128\"\n\
+                [http.headers]\naccept-language = \"en\"\n\
+                [search]\nbackend = \"searxng\"\nbase_url = \"http://127.0.0.1:8888\"\nmax_results = 3\n";
+    let config = Config::parse(text).unwrap();
+    let web = config.http.web_config().unwrap();
+    assert!(web.policy.allows("h", "127.0.0.1".parse().unwrap(), 8080));
+    assert!(!web.policy.allows("h", "127.0.0.1".parse().unwrap(), 8081));
+    assert_eq!((web.timeout, web.attempts, web.max_redirects), (Duration::from_secs(5), 1, 2));
+    assert_eq!((web.max_response_bytes, web.headers.len(), web.proxy.is_some()), (1000, 1, true));
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    assert!(engine.specs().iter().any(|spec| spec.name == "web_search"), "its service is configured");
+    let written = engine.to_config();
+    assert_eq!((&written.config.http, &written.config.search), (&config.http, &config.search));
+    assert_eq!(Config::parse(&written.config.to_toml().unwrap()).unwrap(), written.config);
+}
+
+#[cfg(feature = "search")]
+#[test]
+fn a_search_engine_that_is_not_configured_is_there_only_by_name() {
+    let names = |text: &str| {
+        let (set, _) = builtins(&Config::parse(text).unwrap()).unwrap();
+        set.names().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(names("").contains(&"http".to_owned()) && !names("").contains(&"web_search".to_owned()));
+    assert_eq!(names("[tools]\nenable = [\"duckduckgo\", \"http_request\"]"), ["web_search", "http"]);
+    assert!(names("[search]").contains(&"web_search".to_owned()));
+}
+
+#[cfg(feature = "search")]
+#[test]
+fn settings_of_the_web_tools_that_cannot_be_used_are_named_without_secrets() {
+    for (text, expected) in [
+        ("[http]\nallow = [\"http://x\"]", "http.allow: \"http://x\" names no host"),
+        ("[http]\nproxy = \"socks5://me:secret@h\"", "http.proxy: the proxy's URL cannot be used"),
+        ("[http.headers]\nx = \"secret\\n\"", "http.headers: the header \"x\" has no usable value"),
+        (
+            "[search]\nbackend = \"searxng\"",
+            "search.base_url: backend \"searxng\" needs the URL of an instance",
+        ),
+        ("[search]\nbase_url = \"ftp://x\"", "search.base_url: the URL cannot be used: only http and https"),
+    ] {
+        let error = builtins(&Config::parse(text).unwrap()).err().unwrap().to_string();
+        assert!(error.starts_with(expected) && !error.contains("secret"), "{text}: {error}");
+    }
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn settings_of_python_sessions_reach_the_tool_and_go_back_into_the_file() {
+    let text = "[python]\nrepl = \"unsafe_host_process\"\n\n[python_repl]\ntimeout_s = 5\nmax_output_bytes = 100\n\
+                allowed_modules = [\"math\"]\nmax_sessions = 2\nmax_snapshot_bytes = 0\nmemory_bytes = 1000000000\n\
+                max_processes = 8\n";
+    let config = Config::parse(text).unwrap();
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    let spec = engine.specs().into_iter().find(|spec| spec.name == "python_repl").unwrap();
+    assert!(spec.description_text().contains("may be imported: math"));
+    let written = engine.to_config();
+    assert_eq!((&written.config.python, &written.config.python_repl), (&config.python, &config.python_repl));
+    assert_eq!(Config::parse(&written.config.to_toml().unwrap()).unwrap(), written.config);
+    let none = builtins(&Config::default()).unwrap().0;
+    assert!(none.names().all(|name| name != "python_repl"), "nothing is configured that could run it");
 }

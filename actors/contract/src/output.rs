@@ -169,6 +169,11 @@ impl Failure {
         Self { output: Some(Output::Text(arguments)), ..Self::with(Outcome::BadArguments, error) }
     }
 
+    /// A rule of the tool's own forbids it; nothing was done.
+    pub fn denied(error: impl Into<String>) -> Self {
+        Self::with(Outcome::Denied, error)
+    }
+
     /// Nothing was done, and trying again later is safe.
     pub fn not_started(error: impl Into<String>) -> Self {
         Self::with(Outcome::NotStarted, error)

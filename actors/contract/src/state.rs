@@ -57,6 +57,11 @@ pub trait StatefulTool: Send + Sync + 'static {
     /// Starts one call on a copy of its row. The state in the answer is committed when the call is `ok`.
     fn work(self: Arc<Self>, invocation: Invocation, state: Self::State) -> StateWork<Self::State>;
 
+    /// Lets go of what outlives calls, as [`Tool::retire`] does. Default: there is nothing.
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// A body that changes the row itself, in place of [`work`](Self::work). Default: none.
     ///
     /// It spares the copy of a very large state. The price: what a call has changed before it fails
@@ -176,6 +181,10 @@ impl<T: StatefulTool> Tool for Stateful<T> {
                 StateWork::Blocks(blocks) => blocks().0,
             }
         })
+    }
+
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        self.0.retire()
     }
 
     fn state(&self) -> Option<StatePart> {

@@ -79,6 +79,11 @@ pub trait Tool: Send + Sync + 'static {
         let _ = kept;
     }
 
+    /// Lets go of what outlives calls (processes, connections): the engine has ended. Default: there is nothing.
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Starts the work of one call.
     ///
     /// # Cancellation

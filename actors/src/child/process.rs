@@ -13,7 +13,7 @@ use super::command::{ChildCommand, ChildError, StopPolicy};
 use super::exit::ChildExit;
 use super::keeper;
 use super::ring::OutputRing;
-use super::tree::group_is_running;
+use super::tree::{group_is_running, has_more_below};
 
 /// How long the end of standard error is waited for once the child has ended: a grandchild may hold it open.
 const STDERR_GRACE: Duration = Duration::from_millis(200);
@@ -91,6 +91,12 @@ impl ChildProcess {
     /// The id of the child's process group.
     pub fn group_id(&self) -> i32 {
         self.group.as_raw_nonzero().get()
+    }
+
+    /// Whether a child has started more than `most` processes that are still there, by the child's
+    /// [`group_id`](Self::group_id). Reads the system's lists of processes, which may take a millisecond.
+    pub fn has_more_than(group_id: i32, most: usize) -> bool {
+        Pid::from_raw(group_id).is_some_and(|leader| has_more_below(leader, most))
     }
 
     /// The last of what the child wrote to standard error.

@@ -26,9 +26,32 @@ pub(super) fn group_is_running(group: Pid) -> bool {
     processes().any(|process| process.group == Some(group) && !process.has_ended)
 }
 
+/// Whether more than `most` processes are below one, those that nobody has reaped among them.
+pub(super) fn has_more_below(top: Pid, most: usize) -> bool {
+    let mut found = vec![top];
+    let mut asked = 0;
+    while asked < found.len() && found.len() - 1 <= most {
+        found.extend(children_of(found[asked]));
+        asked += 1;
+    }
+    found.len() - 1 > most
+}
+
 /// The live and unreaped children of a process.
 fn children_of(parent: Pid) -> Vec<Pid> {
-    processes().filter(|process| process.parent == Some(parent)).map(|process| process.id).collect()
+    listed_children(parent).unwrap_or_else(|| {
+        processes().filter(|process| process.parent == Some(parent)).map(|process| process.id).collect()
+    })
+}
+
+/// The children as the kernel lists them for each thread, where it does: quick however many other processes there are.
+fn listed_children(parent: Pid) -> Option<Vec<Pid>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())).ok()? {
+        let listed = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        children.extend(listed.split_ascii_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)));
+    }
+    Some(children)
 }
 
 /// A line of the process table.

@@ -24,6 +24,7 @@ use std::{
 };
 
 use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, ResponseFuture};
+use futures::{StreamExt, stream::FuturesUnordered};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,7 @@ use crate::{
         Stop,
     },
     observe::Observers,
+    overflow::Overflow,
     permission::Permissions,
     placement::{Placement, Seat},
     reply::MAILBOX,
@@ -57,6 +59,8 @@ pub(crate) struct Shared {
     /// a call around it holds.
     pub(crate) admissions: Vec<Arc<Admission>>,
     pub(crate) observers: Arc<Observers>,
+    /// Where results go that are too large.
+    pub(crate) overflow: Overflow,
     /// How long a call may take where neither tool nor list says. `None`: no limit.
     pub(crate) timeout: Option<Duration>,
     /// How long a list may take where it does not say. `None`: no limit.
@@ -143,6 +147,7 @@ impl Handler<Stop> for SupervisorActor {
                 let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
                 crate::mcp::close_sessions(sessions).await;
             }
+            shared.retire_tools().await;
             #[cfg(feature = "docker")]
             {
                 let pools = std::mem::take(&mut *shared.sandboxes.lock());
@@ -240,6 +245,16 @@ impl Shared {
             // Every list answers within its grace; the bound is for a starved arbiter.
             let _ = timeout(Duration::from_secs(10), no_lists()).await;
         }
+    }
+
+    /// Lets the tools let go of what they hold, within bounds.
+    async fn retire_tools(&self) {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let catalog = self.published.current();
+        let retiring: FuturesUnordered<_> =
+            catalog.entries().iter().map(|entry| entry.tool.retire()).collect();
+        // What does not let go in time is not waited for.
+        let _ = timeout(PATIENCE, retiring.collect::<()>()).await;
     }
 
     /// The tools that a list sees. Those that it brought along live on this arbiter.

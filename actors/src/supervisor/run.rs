@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, value::RawValue};
-use tokio::{sync::Notify, time::Instant};
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{
     CallHost, CallId, Outcome, RowKey, RunId, Runner, Standing, SubmitError, ToolCall, ToolResult, ToolSpec,
@@ -147,17 +147,39 @@ impl Run {
     }
 
     /// Files the answer of a call that ran on its own.
-    pub(crate) fn answer(&self, spec: &ToolSpec, position: u32, finished: Finished) {
+    pub(crate) fn answer(self: &Arc<Self>, spec: &ToolSpec, position: u32, finished: Finished) {
         self.stop_at_last_try(spec, position, &finished);
+        if self.shared.overflow.concerns(&finished) {
+            return self.cut_and_file(position, finished);
+        }
         self.mail.file(Filed::One(position, finished));
     }
 
     /// Files the answers of calls that ended together.
-    pub(crate) fn answer_many(&self, answers: Vec<(u32, Finished)>) {
+    pub(crate) fn answer_many(self: &Arc<Self>, mut answers: Vec<(u32, Finished)>) {
+        let is_huge = |(_, finished): &(u32, Finished)| self.shared.overflow.concerns(finished);
+        if answers.iter().any(is_huge) {
+            for (position, finished) in answers.extract_if(.., |answer| is_huge(answer)) {
+                self.cut_and_file(position, finished);
+            }
+        }
         if answers.is_empty() {
             return;
         }
         self.mail.file(Filed::Many(answers));
+    }
+
+    /// Files an answer once it has been cut, on a thread: its file may take a while.
+    fn cut_and_file(self: &Arc<Self>, position: u32, finished: Finished) {
+        let run = self.clone();
+        let cut = move || {
+            let finished = run.shared.overflow.cut(&format!("{}-{position}", run.id), finished);
+            run.mail.file(Filed::One(position, finished));
+        };
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(cut)),
+            Err(_) => cut(),
+        }
     }
 
     /// Stops at a failure, unless the call may be tried again: then the list's driver sees to it.

@@ -7,14 +7,31 @@ use std::{fmt, sync::Arc};
 
 #[cfg(feature = "docker")]
 use toolyard_actors::sandbox::SandboxPool;
+#[cfg(feature = "python")]
+use toolyard_contract::IntoTool;
 use toolyard_contract::{AliasCycle, Aliases, BuildError, SharedTool, Tool, ToolSource, name};
 
+#[cfg(feature = "http")]
+use super::http::HttpTool;
+#[cfg(feature = "python")]
+use super::python_repl::{NoBackend, PythonReplConfig, PythonReplTool};
 #[cfg(feature = "docker")]
 use super::sandbox::SandboxTool;
 use super::{
     calculator::CalculatorTool,
     file::{FileReadTool, FileRoot, FileWriteTool},
 };
+#[cfg(feature = "search")]
+use super::{
+    web::WebConfig,
+    web_search::{DuckDuckGo, WebSearchTool},
+};
+
+/// What a call of `python_repl` is told where nothing runs its sessions.
+#[cfg(feature = "python")]
+pub(crate) const NO_REPL: &str = "nothing can run Python sessions here: build with the feature `docker` for containers, \
+                                  or set `repl = \"unsafe_host_process\"` in the part [python] of the configuration, \
+                                  which lets the code do whatever the engine may";
 
 type Made = Result<Arc<dyn Tool>, String>;
 type Constructor = Box<dyn Fn() -> Made + Send + Sync>;
@@ -58,9 +75,29 @@ impl BuiltinRegistry {
         registry.add("calculator", || Ok(Arc::new(CalculatorTool::new())));
         registry.add("file_read", move || Ok(Arc::new(FileReadTool::new(read_root.clone()))));
         registry.add("file_write", move || Ok(Arc::new(FileWriteTool::new(write_root.clone()))));
+        #[cfg(feature = "http")]
+        registry.add("http", || Ok(Arc::new(HttpTool::default())));
+        #[cfg(feature = "search")]
+        registry.add("web_search", || {
+            let made = DuckDuckGo::new(DuckDuckGo::BASE_URL, WebConfig::default());
+            Ok(Arc::new(WebSearchTool::new(made.map_err(|error| error.to_string())?)))
+        });
+        #[cfg(feature = "python")]
+        registry.add("python_repl", || {
+            let nowhere = NoBackend(NO_REPL.to_owned());
+            Ok(PythonReplTool::new(PythonReplConfig::default(), nowhere).into_tool())
+        });
         registry.register_alias("calc", "calculator");
         registry.register_alias("read_file", "file_read");
         registry.register_alias("write_file", "file_write");
+        #[cfg(feature = "http")]
+        registry.register_alias("http_request", "http");
+        #[cfg(feature = "python")]
+        registry.register_alias("python", "python_repl");
+        #[cfg(feature = "search")]
+        for alias in ["duckduckgo", "duckduckgo_search"] {
+            registry.register_alias(alias, "web_search");
+        }
         registry
     }
 
@@ -92,6 +129,12 @@ impl BuiltinRegistry {
                 Ok(())
             }
         }
+    }
+
+    /// Makes the shipped tool `name` in another way.
+    #[cfg(any(feature = "http", feature = "python"))]
+    pub(crate) fn configure(&mut self, name: &str, make: impl Fn() -> Made + Send + Sync + 'static) {
+        self.add(name, make);
     }
 
     fn add(&mut self, name: impl Into<String>, make: impl Fn() -> Made + Send + Sync + 'static) {

@@ -1,0 +1,93 @@
+use std::{fmt, sync::Arc};
+
+use toolyard_contract::{
+    Access, DecisionContext, Invocation, ParallelCategory, ParallelDecision, PermissionCheck,
+    PermissionContext, Tool, ToolFuture, ToolSpec,
+};
+
+use super::{
+    arguments::{self, HttpCall},
+    reply::{self, returned},
+};
+use crate::builtin::web::{WebClient, WebConfig, shown};
+
+/// The tool `http`: one request to a server.
+///
+/// GET and HEAD may overlap with other calls; any other method is kept alone. An answer with a status from 400 on is
+/// `failed`, with everything that came. A request that could do something twice is sent once, unless it carries an
+/// `Idempotency-Key`; [`WebConfig`] sets how others are tried again, and which addresses may be reached.
+pub struct HttpTool {
+    spec: ToolSpec,
+    client: Arc<WebClient>,
+}
+
+impl HttpTool {
+    /// Makes the tool.
+    pub fn new(config: WebConfig) -> Self {
+        let spec = ToolSpec::new("http")
+            .description(
+                "Sends an HTTP request and gives status, headers and body. Bodies that are JSON come as values, \
+                 others as text; long ones are cut.",
+            )
+            .input_schema(arguments::schema())
+            .output_schema(reply::schema())
+            .effects(["network"])
+            .permission_action("http.request")
+            .plain_text_input("input");
+        Self { spec, client: Arc::new(WebClient::new(config)) }
+    }
+}
+
+impl Default for HttpTool {
+    fn default() -> Self {
+        Self::new(WebConfig::default())
+    }
+}
+
+impl Tool for HttpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parallel_decision(&self, arguments: &str, context: &DecisionContext) -> ParallelDecision {
+        if context.injected {
+            return ParallelDecision::by_default(false, context);
+        }
+        match HttpCall::read(arguments) {
+            Ok(call) if call.only_reads() => ParallelDecision::allow("GET and HEAD change nothing"),
+            Ok(call) => ParallelDecision::refuse(
+                ParallelCategory::ArgsSensitive,
+                format!("{} may change something", call.request.method),
+            ),
+            Err(_) => {
+                ParallelDecision::refuse(ParallelCategory::ArgsSensitive, "the arguments are no request")
+            }
+        }
+    }
+
+    fn access(&self, arguments: &str) -> Access {
+        match HttpCall::read(arguments) {
+            Ok(call) if call.only_reads() => Access::read(call.resource()),
+            Ok(call) => Access::write(call.resource()),
+            Err(_) => Access::nothing(),
+        }
+    }
+
+    fn permission_check(&self, arguments: &str, _: &PermissionContext<'_>) -> Option<PermissionCheck> {
+        let resource = shown(&HttpCall::read(arguments).ok()?.request.url).into();
+        Some(PermissionCheck { action: "http.request".to_owned(), resource })
+    }
+
+    fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
+        Box::pin(async move {
+            let HttpCall { request, attempts } = HttpCall::read(&invocation.arguments)?;
+            returned(self.client.send(request, attempts).await)
+        })
+    }
+}
+
+impl fmt::Debug for HttpTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTool").field("client", &self.client).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,30 @@
+//! Requests to the web that cannot be talked into reaching what is near: what the tools `http` and `web_search` share.
+//!
+//! A name is resolved once. Its addresses are judged ([`AddressPolicy`]), and the connection is made to those that
+//! passed and to no other, so that a name which answers differently the next time changes nothing. A redirect is a new
+//! request that goes the same way. One deadline covers resolving, connecting, redirects, tries and the body.
+
+mod address;
+mod allow;
+mod body;
+mod client;
+mod config;
+mod error;
+mod pinned;
+mod redirect;
+mod request;
+mod resolver;
+mod retry;
+
+pub(in crate::builtin) use self::{
+    body::essence,
+    request::{read_url, shown},
+};
+pub use address::is_public;
+pub use allow::{AddressPolicy, AllowError, AllowRule};
+pub use body::Body;
+pub use client::{WebClient, WebResponse};
+pub use config::{ProxyError, WebConfig};
+pub use error::WebError;
+pub use request::WebRequest;
+pub use resolver::{NameResolver, SystemResolver};

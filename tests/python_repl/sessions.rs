@@ -1,0 +1,150 @@
+//! Sessions of agents, their ends, and what outlives them.
+
+use std::{path::Path, time::Duration};
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use toolyard::{ExecuteOptions, Outcome, ToolCall, builtin::python_repl::PythonReplConfig};
+
+use super::{Repl, error, processes_in, text};
+
+#[test]
+fn each_agent_has_a_session_of_its_own() {
+    let repl = Repl::new();
+    for (agent, value) in [(None, "1"), (Some("ada"), "2"), (Some("bob"), "3")] {
+        assert!(repl.run_for(agent, &format!("mine = {value}")).is_ok());
+    }
+    for (agent, value) in [(None, "1"), (Some("ada"), "2"), (Some("bob"), "3")] {
+        assert_eq!(text(&repl.run_for(agent, "mine")), value);
+    }
+}
+
+#[test]
+fn calls_of_one_list_run_one_after_the_other_in_one_session() {
+    let repl = Repl::new();
+    let codes = ["n = 1", "n += 1", "n *= 10", "n"];
+    let calls = codes.map(|code| ToolCall::new("python_repl", json!({"code": code}).into())).to_vec();
+    let report = repl.0.execute_blocking(calls, ExecuteOptions::new()).unwrap();
+    assert_eq!(text(&report.results[3]), "20");
+}
+
+#[test]
+fn a_call_that_is_cancelled_ends_its_session_and_the_next_one_says_so() {
+    let repl = Repl::new();
+    let folder = repl.folder();
+    let fifo = format!("{folder}/begun");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let code = "open('begun', 'w').close()\nimport time\ntime.sleep(1000)";
+    let run = repl.0.submit(vec![ToolCall::new("python_repl", json!(code).into())], ExecuteOptions::new());
+    let control = run.control();
+    let begun = std::thread::spawn(move || {
+        // Opens when the code does.
+        std::fs::File::open(fifo).unwrap();
+        control.cancel();
+    });
+    let report = block_on(run.into_future()).unwrap();
+    begun.join().unwrap();
+    assert_eq!(report.results[0].outcome, Outcome::Cancelled);
+    let next = repl.text("1");
+    assert_eq!(next, "[new session, because the last call was stopped: names defined before are gone]\n1");
+    block_on(repl.0.shutdown(Duration::ZERO));
+    assert_eq!(processes_in(&folder), Vec::<String>::new());
+}
+
+/// The state of the row of calls without an agent.
+fn row(repl: &Repl) -> Value {
+    let row = block_on(repl.0.state("python_repl", None)).unwrap().unwrap();
+    serde_json::from_str(row.get()).unwrap()
+}
+
+#[test]
+fn a_session_goes_on_in_another_engine_and_names_what_could_not_come_along() {
+    let first = Repl::new();
+    first.text(
+        "import math, os.path as p, threading\nfrom collections import Counter\nshared = [1]\npair = (shared, shared)\n\
+         counts = Counter('aab')\nbig = 12345678901234567890\ndef f(): return 1\nclass C: pass\nc = C()\n\
+         lock = threading.Lock()\nlarge = b'x' * 2_000_000",
+    );
+    let saved = row(&first);
+    let not_kept: Vec<_> = saved["snapshot"]["not_kept"].as_object().unwrap().keys().collect();
+    assert_eq!(not_kept, ["C", "c", "f", "large", "lock"]);
+
+    let second = Repl::new();
+    let raw = serde_json::value::to_raw_value(&saved).unwrap();
+    block_on(second.0.set_state("python_repl", None, raw)).unwrap();
+    let begun =
+        second.text("pair[0].append(2)\npair, counts['a'], big, math.floor(2.5), p.basename('a/b'), Counter");
+    let (news, value) = begun.split_once("]\n").unwrap();
+    for missing in [
+        "C (C is defined in this session)",
+        "f (f is defined in this session)",
+        "lock (cannot pickle",
+        "large (it has more than 1000000 bytes)",
+    ] {
+        assert!(news.starts_with("[session loaded without: ") && news.contains(missing), "{news}");
+    }
+    assert_eq!(value, "(([1, 2], [1, 2]), 2, 12345678901234567890, 2, 'b', <class 'collections.Counter'>)");
+    assert_eq!(error(&second.run("f")), "NameError: name 'f' is not defined");
+    assert_eq!(second.text("shared"), "[1, 2]", "said once");
+}
+
+#[test]
+fn a_row_that_is_replaced_or_forgotten_begins_a_new_session() {
+    let repl = Repl::new();
+    let old = repl.folder();
+    repl.text("x = 1");
+    let before = serde_json::value::to_raw_value(&row(&repl)).unwrap();
+    repl.text("x = 2");
+    block_on(repl.0.set_state("python_repl", None, before)).unwrap();
+    assert_eq!(repl.text("x"), "[session loaded]\n1");
+    assert_ne!(repl.folder(), old);
+    assert_eq!(processes_in(&old), Vec::<String>::new());
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_read_is_told_and_the_session_begins() {
+    let repl = Repl::new();
+    let state = json!({"mark": 1, "snapshot": {"pickle": "bm90IGEgcGlja2xl", "imports": {"m": "no_such_module"}, "not_kept": {}}});
+    block_on(repl.0.set_state("python_repl", None, serde_json::value::to_raw_value(&state).unwrap()))
+        .unwrap();
+    let text = repl.text("1");
+    assert!(text.contains("m (No module named 'no_such_module')") && text.contains("the values ("), "{text}");
+    assert!(text.ends_with("]\n1"));
+}
+
+#[test]
+fn sessions_make_room_for_one_another_and_come_back_with_their_names() {
+    let mut config = PythonReplConfig::default();
+    config.max_sessions = 2;
+    let repl = Repl::with(config);
+    let folders: Vec<String> = ["a", "b", "c"]
+        .map(|agent| {
+            let result = repl.run_for(Some(agent), &format!("mine = '{agent}'\nimport os\nos.getcwd()"));
+            text(&result).trim_matches('\'').to_owned()
+        })
+        .to_vec();
+    assert_eq!(processes_in(&folders[0]), Vec::<String>::new(), "the oldest made room");
+    assert!(!processes_in(&folders[1]).is_empty());
+    assert_eq!(text(&repl.run_for(Some("a"), "mine")), "[session loaded]\n'a'");
+}
+
+#[test]
+fn nothing_of_a_session_outlives_its_engine() {
+    let repl = Repl::new();
+    let folder = repl.folder();
+    repl.text("open('file', 'w').close()\nimport subprocess\nsubprocess.Popen(['sleep', '1000']) and None");
+    assert!(processes_in(&folder).len() >= 2);
+    block_on(repl.0.shutdown(Duration::ZERO));
+    assert_eq!(processes_in(&folder), Vec::<String>::new());
+    assert!(!Path::new(&folder).exists());
+}
+
+#[test]
+fn code_runs_in_an_empty_environment_and_a_folder_of_its_own() {
+    let repl = Repl::new();
+    // The interpreter may be a script that sets variables of its own.
+    assert!(std::env::var_os("HOME").is_some() && std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert_eq!(repl.text("import os\n[name for name in os.environ if name[:5] in ('HOME', 'CARGO')]"), "[]");
+    let mode = "import os, stat\nprint(oct(stat.S_IMODE(os.stat('.').st_mode)), os.listdir('.'))";
+    assert_eq!(repl.text(mode), "0o700 []\n");
+}
