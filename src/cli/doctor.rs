@@ -1,6 +1,6 @@
 //! `toolyard doctor`: checks what calls may need.
 //!
-//! To add a check, write a function that gives a [`Check`] and put it into [`run`].
+//! To add a check, write a function that gives a [`Check`], or several, and put it into [`run`].
 
 use serde::Serialize;
 use toolyard::{Engine, config::Config};
@@ -31,13 +31,18 @@ impl Check {
 
 pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<u8> {
     let config = read_config(options.config.config.as_deref())?;
-    let checks = [
-        configuration(&config),
+    let checks: Vec<Check> = [
+        vec![configuration(&config)],
         #[cfg(feature = "python")]
-        python(&config).await,
+        vec![python(&config).await],
         #[cfg(feature = "docker")]
-        docker(&config).await,
-    ];
+        vec![docker(&config).await],
+        #[cfg(feature = "mcp")]
+        servers(&config, options).await?,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     Printer { form: OutputForm::Native, lines: false }.json(&serde_json::json!({"checks": checks}))?;
     Ok(if checks.iter().all(|check| check.ok) { ALL_OK } else { SOME_NOT_OK })
 }
@@ -63,4 +68,13 @@ async fn docker(config: &Config) -> Check {
     let image = &pool.config().sandbox.image;
     let found = pool.check().await.map(|version| format!("Docker {version}, image {image:?}"));
     Check::new("docker", found.map_err(|error| error.to_string()))
+}
+
+/// The MCP servers, each by a connection of its own.
+#[cfg(feature = "mcp")]
+async fn servers(config: &Config, options: &DoctorOptions) -> anyhow::Result<Vec<Check>> {
+    let servers = crate::servers::configured(config, options.mcp_config.as_deref())?;
+    let checks = toolyard::mcp::check_servers(servers).await?;
+    let check = |check: toolyard::mcp::ServerCheck| Check::new(format!("mcp {}", check.server), check.found);
+    Ok(checks.into_iter().map(check).collect())
 }

@@ -237,6 +237,10 @@ pub(crate) struct SandboxBuildOptions {
 pub(crate) struct DoctorOptions {
     #[command(flatten)]
     pub(crate) config: ConfigOption,
+    /// A file of MCP servers, the usual `{"mcpServers": {…}}`, to check beside those of the configuration
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp_config: Option<PathBuf>,
 }
 
 /// Where settings come from.

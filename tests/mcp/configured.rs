@@ -137,3 +137,21 @@ async fn a_check_tells_of_each_server_what_it_offers_or_what_is_wrong() {
     assert!(wrong("missing").ends_with("see whether \"no-such-program\" starts by hand"), "{checks:?}");
     assert!(wrong("away").starts_with("no connection to its address can be made; "), "{checks:?}");
 }
+
+#[test]
+fn the_doctor_tells_of_the_servers_of_both_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("toolyard.toml"), section("s", "extra")).unwrap();
+    let servers = json!({"mcpServers": {"bad": {"command": "no-such-program"}}});
+    std::fs::write(folder.path().join("servers.json"), servers.to_string()).unwrap();
+    let examined = toolyard(folder.path()).args(["doctor", "--mcp-config", "servers.json"]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&examined.stdout).unwrap();
+    let check = |name: &str| {
+        let checks = answer["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == name).cloned().unwrap_or_else(|| panic!("{answer}"))
+    };
+    assert_eq!((&check("mcp s")["ok"], &check("mcp bad")["ok"]), (&json!(true), &json!(false)));
+    assert!(check("mcp s")["says"].as_str().unwrap().contains("16 tools"), "{answer}");
+    assert!(check("mcp bad")["says"].as_str().unwrap().contains("no program"), "{answer}");
+    assert_eq!(examined.status.code(), Some(1));
+}
