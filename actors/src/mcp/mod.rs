@@ -8,6 +8,11 @@
 //!   `lost` and never sent again, calls that could not be sent are `not_started`.
 //! - Its tools appear when they have been listed, change when the server says so, and stay as they were when a list
 //!   cannot be read.
+//! - What it asks people suspends the call that asks, and the answer goes back to it when the call goes on. A server
+//!   with a session waits meanwhile, in this process alone and for a time: when the answer comes too late, or in another
+//!   process, the call is repeated only where its tool is idempotent or a setting allows it, and is `lost` elsewhere. A
+//!   server without sessions is asked again, with the answer and its own state, which stand in the list's record.
+//!   A server with a session does not say which call asks, so a question waits until it can only come from one.
 //! - Nothing it sends is trusted: sizes and pages are bounded, hints count only where a setting says so.
 
 mod actor;
