@@ -58,7 +58,7 @@ async fn starts(docker: &Docker, engine: &Engine, times: &mut Times) {
     }
 }
 
-/// One call at a time, each kind in turn.
+/// One call at a time, a few of each kind in turn: as many of one kind as an agent makes in a row.
 async fn calls(bare: &Bare, lease: &SandboxLease, times: &mut Times) {
     let session = lease.session("bench");
     run(lease).await;
@@ -68,7 +68,11 @@ async fn calls(bare: &Bare, lease: &SandboxLease, times: &mut Times) {
         times.of("docker exec python3 -c", bare.exec(&["python3", "-c", PRINT])).await;
         for _ in 0..5 {
             times.of("python run, a fresh process", run(lease)).await;
+        }
+        for _ in 0..5 {
             times.of("shell run, a fresh process", shell(lease)).await;
+        }
+        for _ in 0..5 {
             let value = times.of("session round trip", session.run("x += 1\nx")).await.expect("a run").value;
             assert!(value.is_some());
         }

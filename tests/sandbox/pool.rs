@@ -107,6 +107,28 @@ async fn a_container_that_cannot_be_cleared_is_replaced() {
 }
 
 #[tokio::test]
+async fn clearing_never_touches_folders_of_the_host() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let mut config = config();
+    (config.most, config.uses) = (1, 100);
+    let (source, target) = (folder.path().to_owned(), "/shared".to_owned());
+    config.sandbox.mounts = vec![toolyard::sandbox::SandboxMount { source, target, writable: true }];
+    let engine = engine(config);
+    let lease = engine.sandbox().lease(None).await.unwrap();
+    assert!(
+        python(&lease, "open('/shared/made', 'w').write('x'); open('own', 'w').close()").await.is_success()
+    );
+    drop(lease);
+    let next = engine.sandbox().lease(None).await.unwrap();
+    assert_eq!(
+        printed(&next, "import os; print(os.listdir(), os.listdir('/shared'))").await,
+        "[] ['made']\n"
+    );
+    assert_eq!(std::fs::read(folder.path().join("made")).unwrap(), b"x");
+}
+
+#[tokio::test]
 async fn two_hundred_runs_over_a_pool_of_four_leave_nothing_behind() {
     let mut config = config();
     (config.most, config.uses, config.warm) = (4, 5, 1);

@@ -33,7 +33,10 @@ use super::{
     run::{Artifact, ExecResult, OutputStream, RunKind, RunRequest},
     wire::{Done, Order, Said},
 };
-use crate::reply::{MAILBOX, post};
+use crate::{
+    guard::start_guarded,
+    reply::{MAILBOX, post},
+};
 
 /// How long the agent may take to end a run whose time is over or that was cancelled, before its container is ended.
 const GRACE: Duration = Duration::from_secs(5);
@@ -198,7 +201,8 @@ impl SandboxActor {
                         _ => (&mut so_far.stderr, OutputStream::Stderr),
                     };
                     if let Some(sink) = &request.sink {
-                        sink(stream, &body);
+                        // One that panics has heard enough; the run's result has it all.
+                        let _ = start_guarded(|| sink(stream, &body));
                     }
                     kept.extend_from_slice(&body);
                 }

@@ -24,6 +24,9 @@ const AGENT: &str = concat!(
     include_str!("agent/loop.py"),
 );
 
+/// Runs the agent, under a name that no frame of other code has.
+const BEGIN: &str = "import sys; exec(compile(sys.argv[1], '<agent>', 'exec'))";
+
 /// Ends when its input ends, as the agent does.
 const WITHOUT_AGENT: &str = "cat >/dev/null";
 
@@ -136,7 +139,7 @@ fn is_about_limits(warning: &str) -> bool {
 fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCreateBody {
     let life = Some(config.life);
     let (command, life) = match service {
-        Service::Agent => (vec![&*config.python, "-I", "-S", "-B", "-c", AGENT], life),
+        Service::Agent => (vec![&*config.python, "-I", "-S", "-B", "-c", BEGIN, AGENT], life),
         Service::Exec => (vec!["/bin/sh", "-c", WITHOUT_AGENT], life),
         // It lives as long as whoever uses it.
         #[cfg(feature = "python")]

@@ -244,7 +244,9 @@ impl SandboxPoolActor {
 
     /// Clears a sandbox for the next, or ends it when it is used up.
     fn recycle(&mut self, kept: Kept, ctx: &Context<Self>) {
-        let fit = kept.uses < self.config.uses && !self.is_old(&kept) && kept.sandbox.is_up();
+        // What is in a folder of the host is not ours to remove, so its next visitor would see it.
+        let closed = self.config.sandbox.mounts.iter().all(|mount| !mount.writable);
+        let fit = kept.uses < self.config.uses && closed && !self.is_old(&kept) && kept.sandbox.is_up();
         if self.closed || !fit {
             return self.end(kept, ctx);
         }

@@ -83,10 +83,16 @@ def report(error, name, source):
     """Prints a traceback without our own frames, and with the lines of code."""
     text = source.decode("utf-8", "replace")
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == HERE:
-        frames = frames.tb_next
-    traceback.print_exception(type(error), error, frames)
+    told = traceback.TracebackException.from_exception(error)
+    leave_out_ours(told)
+    sys.stderr.write("".join(told.format()))
+
+
+def leave_out_ours(told):
+    if told is not None:
+        told.stack[:] = [frame for frame in told.stack if frame.filename != HERE]
+        leave_out_ours(told.__cause__)
+        leave_out_ours(told.__context__)
 
 
 HERE = (lambda: 0).__code__.co_filename
