@@ -174,7 +174,6 @@ fn floods_storms_and_slips_have_a_clear_end() {
             ("import sys\nsys.exit(3)", Failed, true, "exited with status 3"),
             ("import os\nos._exit(7)", Lost, false, "the code ended its Python process"),
             ("import os\nos.kill(os.getpid(), 9)", Lost, false, "the code ended its Python process"),
-            ("import os\nwhile True: os.fork()", Failed, true, "BlockingIOError"),
             (
                 "import threading, time\nthreading.Thread(target=lambda: time.sleep(1000), daemon=True).start()",
                 Ok,
@@ -182,6 +181,13 @@ fn floods_storms_and_slips_have_a_clear_end() {
                 "",
             ),
             ("import os\nif not os.fork(): print('child')\nelse: os.wait()", Ok, true, "child"),
+            (
+                "import subprocess\nmany = [subprocess.Popen(['sleep', '1000']) for i in range(40)]",
+                Lost,
+                false,
+                "the code left 40 processes behind; the session is ended",
+            ),
+            ("import os\nwhile True: os.fork()", Failed, true, "BlockingIOError"),
         ],
     );
 }

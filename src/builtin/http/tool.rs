@@ -16,6 +16,9 @@ use crate::builtin::web::{WebClient, WebConfig, shown};
 /// GET and HEAD may overlap with other calls; any other method is kept alone. An answer with a status from 400 on is
 /// `failed`, with everything that came. A request that could do something twice is sent once, unless it carries an
 /// `Idempotency-Key`; [`WebConfig`] sets how others are tried again, and which addresses may be reached.
+///
+/// A permission policy judges the URL of the call. Where it allows some hosts alone, set
+/// [`max_redirects`](WebConfig::max_redirects) to 0, so that none of them sends the request on to another.
 pub struct HttpTool {
     spec: ToolSpec,
     client: Arc<WebClient>,

@@ -14,6 +14,8 @@ pub(super) struct CellAnswer {
     value_bytes: u64,
     exited: Option<i64>,
     raised: Option<Raised>,
+    /// So many that others could hardly start.
+    left_processes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +42,9 @@ impl CellAnswer {
 
     /// How the code ended.
     pub(super) fn end(self) -> RunEnd {
+        if let Some(left) = self.left_processes {
+            return RunEnd::Gone(format!("the code left {left} processes behind"));
+        }
         match (self.raised, self.exited) {
             (Some(Raised { summary, traceback }), _) => RunEnd::Raised { summary, traceback },
             (None, Some(status)) => RunEnd::Exited(status),
