@@ -43,7 +43,7 @@ pub use self::{
     supervisor::{
         SupervisorActor,
         catalog::{Catalog, CatalogError, Entry},
-        run::RunControl,
+        control::RunControl,
     },
     yard::{Claim, Staging, StateError, ToolRows, Yard, YardConfig},
 };

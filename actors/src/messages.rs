@@ -9,11 +9,7 @@ use toolyard_contract::{
     Plan, Refusal, Request, Resumption, RunId, Runner, Standing, SuspendedList, Tool, ToolCall, ToolResult,
 };
 
-use crate::supervisor::{
-    catalog::CatalogError,
-    gate::Gated,
-    run::{Ancestry, RunControl},
-};
+use crate::supervisor::{catalog::CatalogError, control::RunControl, gate::Gated, run::Ancestry};
 
 /// Runs a list of calls. Sent to a [`SupervisorActor`](crate::SupervisorActor).
 ///

@@ -7,10 +7,11 @@ use tracing::Instrument;
 
 use super::{
     Shared,
+    control::RunControl,
     drive::Driver,
     gate::{Gate, Gated, Runnable, Scope},
     parking::Parking,
-    run::{Run, RunControl},
+    run::Run,
 };
 use crate::{
     admission::{Admission, AgentPass, turnstile::Permit},

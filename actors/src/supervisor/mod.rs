@@ -9,6 +9,7 @@
 
 mod again;
 pub(crate) mod catalog;
+pub(crate) mod control;
 mod drive;
 pub(crate) mod gate;
 mod judging;
