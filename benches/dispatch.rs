@@ -7,10 +7,9 @@ use std::{hint::black_box, time::Duration};
 use actix::System;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tokio::sync::{mpsc, oneshot};
-use toolyard::{Engine, ExecuteCalls, ExecuteOptions, ToolCall, ToolSpec};
 use trivial::{
-    RawCall, add, by_message, document, engine, in_task, plain_loop, plain_tools, raw_actix, raw_actors,
-    read, read_raw,
+    RawCall, add, by_message, document, engine, in_task, napping, naps, plain_loop, plain_tools, raw_actix,
+    raw_actors, read, read_raw,
 };
 
 /// A task with a channel, one message and one reply for each call.
@@ -68,14 +67,7 @@ fn lists(c: &mut Criterion) {
 /// Calls that wait for a timer: 1, 100, 10,000 in flight at once.
 fn in_flight(c: &mut Criterion) {
     let system = System::new();
-    let nap = toolyard::FunctionTool::with_schema(
-        ToolSpec::new("nap").parallel_safe(true).checks_arguments(true),
-        |_: serde_json::Value| async {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            "rested"
-        },
-    );
-    let engine = system.block_on(async { Engine::builder().tool(nap).attach().expect("an engine") });
+    let engine = system.block_on(async { napping() });
     let mut group = c.benchmark_group("in flight");
     group.sample_size(10);
     for count in [1_usize, 100, 10_000] {
@@ -92,12 +84,7 @@ fn in_flight(c: &mut Criterion) {
             });
         });
         group.bench_function(BenchmarkId::new("engine", count), |b| {
-            b.iter(|| {
-                let calls = (0..count).map(|_| ToolCall::new("nap", toolyard::Arguments::empty())).collect();
-                let message = ExecuteCalls::new(calls, ExecuteOptions::new());
-                let report = system.block_on(engine.supervisor(None).send(message)).expect("a supervisor");
-                assert!(report.expect("a report").all_ok());
-            });
+            b.iter(|| system.block_on(in_task(&engine, naps(count))));
         });
     }
 }

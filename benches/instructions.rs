@@ -1,6 +1,7 @@
 //! One thing, so many times, for counting instructions: `benches/instructions.sh` runs it under callgrind.
 //!
-//! Arguments: `read`, `loop`, `actix`, `task` or `message`; calls in a list; lists. Every list begins as text.
+//! Arguments: `read`, `loop`, `actix`, `task`, `message` or `naps` (calls that wait for 5 ms); calls in a list; lists.
+//! Every list but that of naps begins as text.
 
 mod trivial;
 
@@ -8,14 +9,16 @@ use std::hint::black_box;
 
 use actix::System;
 use trivial::{
-    by_message, document, engine, in_task, plain_loop, plain_tools, raw_actix, raw_actors, read, read_raw,
+    by_message, document, engine, in_task, napping, naps, plain_loop, plain_tools, raw_actix, raw_actors,
+    read, read_raw,
 };
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let what = arguments.next().unwrap_or_else(|| "task".into());
     let mut number = |or: usize| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(or);
-    let (text, lists) = (document(number(1)), number(1));
+    let (calls, lists) = (number(1), number(1));
+    let text = document(calls);
     System::new().block_on(async {
         match what.as_str() {
             "read" => (0..lists).for_each(|_| drop(black_box(read(&text)))),
@@ -33,6 +36,12 @@ fn main() {
                 let engine = engine();
                 for _ in 0..lists {
                     black_box(by_message(&engine, read(&text)).await);
+                }
+            }
+            "naps" => {
+                let engine = napping();
+                for _ in 0..lists {
+                    black_box(in_task(&engine, naps(calls)).await);
                 }
             }
             _ => {

@@ -3,14 +3,14 @@
 
 #![allow(dead_code)] // each bench uses its part
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use actix::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolyard::{
-    Attached, BadCall, Engine, ExecuteCalls, ExecuteOptions, FunctionTool, Json, RunControl, ToolCall,
-    ToolSpec,
+    Arguments, Attached, BadCall, Engine, ExecuteCalls, ExecuteOptions, FunctionTool, Json, RunControl,
+    ToolCall, ToolSpec,
 };
 
 /// How many tools the calls are spread over.
@@ -127,6 +127,20 @@ pub(crate) fn engine() -> Attached {
     };
     let tools = (0..TOOLS).map(tool);
     Engine::builder().tools(tools).attach().expect("an engine")
+}
+
+/// An engine whose tool waits for a timer.
+pub(crate) fn napping() -> Attached {
+    let spec = ToolSpec::new("nap").parallel_safe(true).checks_arguments(true);
+    let nap = FunctionTool::with_schema(spec, |_: serde_json::Value| async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        "rested"
+    });
+    Engine::builder().tool(nap).attach().expect("an engine")
+}
+
+pub(crate) fn naps(count: usize) -> Vec<Result<ToolCall, BadCall>> {
+    (0..count).map(|_| Ok(ToolCall::new("nap", Arguments::empty()))).collect()
 }
 
 /// What the engine makes of a list as text.
