@@ -19,10 +19,11 @@ count() {
     sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
 
-# per_call PROGRAM WHAT CALLS FEW MANY: prints what a call takes, from FEW and MANY lists of CALLS.
+# per_call WHAT CALLS FEW MANY PROGRAM…: prints what a call takes, from FEW and MANY lists of CALLS.
 per_call() {
-  local program=($1) what=$2 calls=$3 few=$4 many=$5
-  local difference=$(($(count "${program[@]}" "$what" "$calls" "$many") - $(count "${program[@]}" "$what" "$calls" "$few")))
+  local what=$1 calls=$2 few=$3 many=$4
+  shift 4
+  local difference=$(($(count "$@" "$what" "$calls" "$many") - $(count "$@" "$what" "$calls" "$few")))
   printf '%-8s %8d %14d\n' "$what" "$calls" $((difference / ((many - few) * calls)))
 }
 
@@ -33,12 +34,12 @@ printf '%-8s %8s %14s\n' what calls instructions/call
 for calls in 1 1000; do
   few=$((calls == 1 ? 100 : 2)) many=$((calls == 1 ? 1100 : 12))
   for what in loop actix task message; do
-    per_call "$program" "$what" "$calls" "$few" "$many"
+    per_call "$what" "$calls" "$few" "$many" "$program"
   done
 done
 for calls in 1 100 1000; do
   few=$((calls == 1 ? 100 : 2)) many=$((calls == 1 ? 1100 : 12))
   for what in rmcp mcp; do
-    per_call "$mcp count" "$what" "$calls" "$few" "$many"
+    per_call "$what" "$calls" "$few" "$many" "$mcp" count
   done
 done
