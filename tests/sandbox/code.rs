@@ -170,8 +170,9 @@ async fn background_children_neither_hold_a_run_up_nor_outlive_it() {
     assert_eq!(processes(&sandbox).await, 0);
 }
 
-/// How many processes there are beside the agent and the one that counts.
+/// How many processes there are beside the one that counts; those of the agent are hidden, and so belong to root.
 async fn processes(sandbox: &toolyard::sandbox::SandboxLease) -> usize {
-    let count = "import os; print(sum(name.isdigit() for name in os.listdir('/proc')) - 2)";
+    let count = "import os\nown = lambda name: os.stat(f'/proc/{name}/environ').st_uid == os.getuid()\n\
+                 print(sum(name.isdigit() and own(name) for name in os.listdir('/proc')) - 1)";
     printed(sandbox, count).await.trim().parse().unwrap()
 }

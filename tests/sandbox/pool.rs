@@ -56,7 +56,7 @@ const LOOK: &str = "
 import os, re
 found = [os.path.join(folder, name) for top in ['.', '/tmp', '/dev/shm', '/dev/mqueue'] for folder, _, names in os.walk(top) for name in names]
 found += [name for name in os.listdir('.')]
-found += [pid for pid in os.listdir('/proc') if pid.isdigit() and pid not in ('1', str(os.getpid()))]
+found += [pid for pid in os.listdir('/proc') if pid.isdigit() and pid != str(os.getpid()) and os.stat(f'/proc/{pid}/environ').st_uid == os.getuid()]
 for region in open('/proc/self/maps'):
     if '[heap]' in region or region.split()[-1] == '0':
         begin, end = (int(part, 16) for part in region.split()[0].split('-'))

@@ -87,7 +87,8 @@ async fn a_call_that_is_stopped_stops_its_code_and_the_next_finds_the_files() {
     let (report, ()) = tokio::join!(running.into_future(), stop);
     assert_eq!(report.unwrap().results[0].outcome, Outcome::Cancelled);
     // It ends by itself when the other's process is gone.
-    let look = "import os, time\nwhile sum(name.isdigit() for name in os.listdir('/proc')) > 2: time.sleep(0.01)\n\
+    let look = "import os, time\nown = lambda pid: os.stat(f'/proc/{pid}/environ').st_uid == os.getuid()\n\
+                while sum(pid.isdigit() and own(pid) for pid in os.listdir('/proc')) > 1: time.sleep(0.01)\n\
                 print(os.listdir())";
     let calls = [("sandbox_python", json!({"code": look}))];
     let next = run(&engine, &calls, ExecuteOptions::new().agent("a")).await;

@@ -73,6 +73,7 @@ impl Owner {
             // Another engine may do the same at this moment.
             let _ = fs::remove_file(lock_file(&folder(), &owner));
         }
+        forget_gone(&folder());
         Ok(removed)
     }
 }
@@ -104,6 +105,20 @@ fn is_gone(folder: &Path, owner: &str) -> bool {
     !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
+/// Removes the files of owners that are gone; their containers are, too. A new file may not be locked yet.
+fn forget_gone(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|file| file.modified());
+        let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() > LATE));
+        let path = entry.path();
+        let owner = path.file_stem().unwrap_or_default().to_string_lossy();
+        if is_old && is_gone(folder, &owner) {
+            // Another engine may do the same at this moment.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -122,6 +137,20 @@ mod tests {
         fs::remove_file(lock_file(&folder(), &left)).unwrap();
         assert!(!is_gone(&folder(), &left));
         assert!(!is_gone(&folder(), "../x"));
+        let old = lock_file(&folder(), &left);
+        fs::write(&old, "").unwrap();
+        forget_gone(&folder());
+        assert!(old.exists(), "it may be about to be locked");
+        let long_ago = SystemTime::now() - Duration::from_hours(1);
+        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+        File::options()
+            .write(true)
+            .open(lock_file(&folder(), &owner.id))
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        forget_gone(&folder());
+        assert!(!old.exists() && lock_file(&folder(), &owner.id).exists());
         let id = owner.id.clone();
         drop(owner);
         assert!(!lock_file(&folder(), &id).exists());

@@ -2,6 +2,10 @@
 
 # A host that started us says so at once.
 FIRST_WORD = 60.0
+# How many processes are forked ahead: agents make a few calls in a row, and then think.
+SPARES = 4
+# How long nothing must have happened before one is: forking is not to hold up what comes next.
+IDLE = 0.003
 
 
 class Agent:
@@ -13,7 +17,7 @@ class Agent:
         self.runs = {}
         self.roots = {}
         self.sessions = {}
-        self.spare = None
+        self.spares = []
         self.wants_spare = True
         self.end_of_life = time.monotonic() + FIRST_WORD
         self.operations = {"put": put, "get": get, "list": listing}
@@ -50,7 +54,7 @@ class Agent:
     def serve(self):
         while True:
             idle = self.wants_spare and not self.runs
-            events = self.poll.poll(0 if idle else self.pause())
+            events = self.poll.poll(min(IDLE, self.pause()) if idle else self.pause())
             if idle and not events:
                 self.make_spare()
             for fd, _ in events:
@@ -60,13 +64,14 @@ class Agent:
             self.look_at_clock()
 
     def make_spare(self):
-        self.wants_spare = False
         try:
-            self.spare = Spare(self)
-            self.roots[self.spare.pid] = self.spare
+            spare = Spare(self)
+            self.roots[spare.pid] = spare
+            self.spares.append(spare)
+            self.wants_spare = len(self.spares) < SPARES
         except OSError:
-            # Then the next run begins as it can.
-            pass
+            # Then runs begin as they can.
+            self.wants_spare = False
 
     def pause(self):
         times = [run.deadline for run in self.runs.values() if not run.timed_out and not run.cancelled]
@@ -143,13 +148,13 @@ class Agent:
         self.runs[run.id] = run
 
     def begin_alone(self, run, kind, source, stdin):
-        spare, self.spare = self.spare, None
+        spare = self.spares[-1] if self.spares else None
         if spare is not None and spare.use(kind, source, stdin):
+            self.spares.pop()
             spare.close()
             run.pid, run.outputs = spare.pid, spare.outputs
             run.outputs.take = run.output
         else:
-            self.spare = spare
             self.fork_run(run, kind, source, stdin)
         self.roots[run.pid] = run
 
@@ -185,7 +190,7 @@ class Agent:
 
     def done(self, run):
         del self.runs[run.id]
-        self.wants_spare = self.spare is None
+        self.wants_spare = len(self.spares) < SPARES
 
     def child_ended(self):
         try:
@@ -209,7 +214,8 @@ class Agent:
             if isinstance(root, Spare):
                 root.close()
                 root.outputs.close()
-                self.spare, self.wants_spare = None, True
+                self.spares.remove(root)
+                self.wants_spare = True
             elif isinstance(root, Session):
                 self.sessions = {name: other for name, other in self.sessions.items() if other is not root}
                 root.ended(status)
