@@ -42,6 +42,7 @@ impl Config {
 
     /// Tells whether an engine has a tool that nobody named: those that need no service, or whose service is
     /// configured.
+    #[cfg_attr(not(any(feature = "search", feature = "python")), allow(clippy::unused_self))]
     fn has_by_default(&self, tool: &str) -> bool {
         match tool {
             #[cfg(feature = "search")]
