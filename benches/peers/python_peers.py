@@ -2,8 +2,9 @@
 
     python python_peers.py PEER LIST.json...
 
-The same rules as in `rust/src/main.rs`. The tools are async functions: the packages give plain ones to threads, which
-costs them more. The calls of a list run at once, as each package does it.
+The same rules as in `rust/src/main.rs`: a call in memory (id, name, arguments as text) becomes a text. The tools
+are async functions: some packages give plain ones to threads, which costs them more. The calls of a list run at once,
+as each package does it.
 """
 import asyncio
 import json
@@ -111,7 +112,7 @@ async def measure(run, text):
     while True:
         before = time.process_time()
         for _ in range(repeats):
-            await run(json.loads(text))
+            await run(items)
         took = time.process_time() - before
         if took >= ENOUGH:
             return took / repeats / len(items)

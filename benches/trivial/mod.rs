@@ -19,8 +19,8 @@ pub(crate) const TOOLS: usize = 8;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Numbers {
-    a: f64,
-    b: f64,
+    pub(crate) a: f64,
+    pub(crate) b: f64,
 }
 
 /// A call as it comes from a provider: id, name, arguments as text.
