@@ -81,7 +81,7 @@ def install(name):
 def build():
     """Builds the Rust program."""
     manifest, target = HERE / "rust" / "Cargo.toml", WORK / "rust"
-    command = ["cargo", "build", "--release", "--locked", "--manifest-path", manifest, "--target-dir", target]
+    command = ["cargo", "build", "--release", "--manifest-path", manifest, "--target-dir", target]
     subprocess.run(command, check=True)
     return target / "release" / "peers"
 

@@ -21,8 +21,8 @@ use list::List;
 use rustix::time::{ClockId, clock_gettime};
 use trivial::{RawActor, RawCall};
 
-/// A list is repeated until it took this much CPU time; what was repeated less often before is the warm-up.
-const ENOUGH: Duration = Duration::from_millis(200);
+/// Seconds of CPU time: a list is repeated until it took them; what was repeated less often before is the warm-up.
+const ENOUGH: f64 = 0.2;
 
 fn main() {
     let mut arguments = env::args().skip(1);
@@ -82,22 +82,23 @@ async fn report(lists: &[List], run: impl AsyncFn(&List) -> Vec<String>) {
         assert_eq!(run(list).await, expected);
         let mut repeats = 1;
         let took = loop {
-            let before = cpu_time();
+            let before = cpu_seconds();
             for _ in 0..repeats {
                 black_box(run(black_box(list)).await);
             }
-            let took = cpu_time() - before;
+            let took = cpu_seconds() - before;
             if took >= ENOUGH {
                 break took;
             }
             repeats *= 2;
         };
         let calls = u32::try_from(calls.len()).expect("a short list");
-        println!("{:.1}", took.as_secs_f64() * 1e9 / f64::from(repeats) / f64::from(calls));
+        println!("{:.1}", took * 1e9 / f64::from(repeats) / f64::from(calls));
     }
 }
 
-/// The CPU time of this process.
-fn cpu_time() -> Duration {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a time")
+/// The CPU time of this process so far.
+fn cpu_seconds() -> f64 {
+    let time: Duration = clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a time");
+    time.as_secs_f64()
 }
