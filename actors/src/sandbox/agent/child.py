@@ -98,9 +98,8 @@ def leave_out_ours(told):
 HERE = (lambda: 0).__code__.co_filename
 
 
-def run_python(source):
+def run_python(source, main):
     name = "<python>"
-    main = become_python()
     code = 0
     try:
         exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
@@ -132,8 +131,11 @@ def run_shell(source):
     os.execv("/bin/sh", ["sh", "/proc/self/fd/%d" % script])
 
 
-def run(kind, source):
-    (run_python if kind == "python" else run_shell)(source)
+def run(kind, source, main=None):
+    if kind == "python":
+        run_python(source, main or become_python())
+    else:
+        run_shell(source)
 
 
 def fork(work, *streams):
@@ -171,6 +173,8 @@ def fork_spare(stdin, stdout, stderr, orders):
     """Starts a process that waits to be told what to run."""
 
     def work():
+        # Ahead, as nearly all runs are of Python.
+        main = become_python()
         head = read_exactly(3, 9)
         source = read_exactly(3, int.from_bytes(head[1:5], "big"))
         given = read_exactly(3, int.from_bytes(head[5:], "big"))
@@ -179,8 +183,9 @@ def fork_spare(stdin, stdout, stderr, orders):
             fd = memory_file(given)
             os.dup2(fd, 0)
             os.close(fd)
+            sys.stdin = open(0, encoding="utf-8", closefd=False)
         become_run()
-        run("python" if head[:1] == b"p" else "shell", source)
+        run("python" if head[:1] == b"p" else "shell", source, main)
 
     return fork(work, stdin, stdout, stderr, (orders,))
 
