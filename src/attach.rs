@@ -26,7 +26,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Runs a list as part of the calling task: nearly twice as fast for a list of one call as sending
+    /// Runs a list as part of the calling task, which spares the way to a supervisor and back that comes with sending
     /// [`ExecuteCalls`](toolyard_actors::ExecuteCalls) to a [`supervisor`](Self::supervisor).
     ///
     /// # Errors

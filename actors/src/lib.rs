@@ -15,6 +15,7 @@ pub mod mcp;
 mod messages;
 mod observe;
 mod overflow;
+pub mod pause;
 mod permission;
 mod placement;
 #[cfg(feature = "python")]

@@ -17,7 +17,7 @@ use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{placement::Seat, reply::post};
+use crate::{pause::doubled, placement::Seat, reply::post};
 
 /// How often a dead actor is replaced.
 #[derive(Clone, Debug)]
@@ -209,8 +209,8 @@ impl<A: Actor> Home<A> {
         inner.breaker = match earlier.checked_sub(1) {
             None => Breaker::Closed,
             Some(doublings) => {
-                let pause = self.policy.first_pause.saturating_mul(2_u32.saturating_pow(doublings));
-                Breaker::Pausing(now + pause.min(self.policy.longest_pause))
+                let RestartPolicy { first_pause, longest_pause, .. } = self.policy;
+                Breaker::Pausing(now + doubled(first_pause, longest_pause, doublings))
             }
         };
     }

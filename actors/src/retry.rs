@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use toolyard_contract::{Outcome, RunId, ToolSpec};
 
-use crate::reply::Finished;
+use crate::{
+    pause::{doubled, spread},
+    reply::Finished,
+};
 
 /// How often and how soon calls of idempotent tools are tried again. Other tools' calls never are.
 ///
@@ -58,9 +61,8 @@ impl RetryPolicy {
 
     /// How long to wait after so many tries.
     pub(crate) fn pause(&self, tries: u32, finished: &Finished, chance: &mut fastrand::Rng) -> Duration {
-        let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
-        let longest = self.first_delay.saturating_mul(doubled).min(self.max_delay);
-        longest.mul_f64(chance.f64().mul_add(0.5, 0.5)).max(asked_pause(finished).unwrap_or_default())
+        let longest = doubled(self.first_delay, self.max_delay, tries.saturating_sub(1));
+        spread(longest, chance.f64()).max(asked_pause(finished).unwrap_or_default())
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use serde::Serialize;
-use toolyard_contract::Outcome;
+use toolyard_contract::{Outcome, result::micros};
 
 use super::log::LogStream;
 use crate::{EngineEvent, EventKind, EventTap, events::EventRecord};
@@ -60,7 +60,7 @@ impl Counts {
 
 fn note(histogram: &mut Histogram<u64>, duration: Duration) {
     // One that grows refuses nothing.
-    let _ = histogram.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+    let _ = histogram.record(micros(duration));
 }
 
 /// Listens to the engine of one world.

@@ -9,6 +9,7 @@ use super::{
     health::HealthCheck, host::McpRoot, in_process::InProcess, isolation::Isolation, login::McpLogin,
     notice::McpLogLevel,
 };
+use crate::pause::{doubled, spread};
 
 /// How a server is reached.
 #[derive(Clone, PartialEq)]
@@ -138,17 +139,8 @@ impl Backoff {
     /// The pause after so many failures in a row: at random between half and all of the longest, so that many
     /// clients of one server do not come back at the same moment.
     pub(super) fn pause(&self, failures: u32) -> Duration {
-        let doublings = 2_u32.saturating_pow(failures.saturating_sub(1));
-        let most = self.first.saturating_mul(doublings).min(self.longest);
-        most.mul_f64(0.5 + 0.5 * chance())
+        spread(doubled(self.first, self.longest, failures.saturating_sub(1)), fastrand::f64())
     }
-}
-
-/// A number between 0 and 1.
-fn chance() -> f64 {
-    use std::hash::{BuildHasher, RandomState};
-    let high = RandomState::new().hash_one(0_u8) >> 40;
-    f64::from(u32::try_from(high).unwrap_or_default()) / f64::from(1_u32 << 24)
 }
 
 impl McpServerConfig {

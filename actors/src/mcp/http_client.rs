@@ -20,9 +20,9 @@ use sse_stream::{Sse, SseStream};
 
 use super::{exact, inbox::refusal};
 
-type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 #[derive(Clone)]
 pub(super) struct HttpClient(pub(super) Client);

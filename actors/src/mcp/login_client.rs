@@ -1,7 +1,6 @@
 //! The HTTP client of a server at which somebody may have to log in.
 
 use std::{
-    collections::HashMap,
     future::Future,
     sync::{
         Arc,
@@ -9,31 +8,22 @@ use std::{
     },
 };
 
-use futures::stream::BoxStream;
 use parking_lot::Mutex;
-use reqwest::{
-    StatusCode,
-    header::{HeaderName, HeaderValue},
-};
+use reqwest::StatusCode;
 use rmcp::{
     model::ClientJsonRpcMessage,
     transport::streamable_http_client::{
-        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-        StreamableHttpResponseLimits,
+        StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
     },
 };
-use sse_stream::Sse;
 
 use super::{
-    http_client::HttpClient,
+    http_client::{Events, Headers, HttpClient, Outcome},
     login::{Challenge, Identity},
 };
 
 /// How often somebody is sent to log in for one request.
 pub(super) const MOST_LOGINS: usize = 3;
-
-type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
-type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// A connection's hold on who we are.
 #[derive(Clone)]
@@ -177,7 +167,7 @@ impl StreamableHttpClient for LoginClient {
         last_event: Option<String>,
         auth: Option<String>,
         headers: Headers,
-    ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+    ) -> Outcome<Events> {
         let largest = StreamableHttpResponseLimits::default().max_sse_event_size;
         self.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, largest).await
     }
@@ -190,7 +180,7 @@ impl StreamableHttpClient for LoginClient {
         auth: Option<String>,
         headers: Headers,
         largest: usize,
-    ) -> Outcome<BoxStream<'static, Result<Sse, SseError>>> {
+    ) -> Outcome<Events> {
         let get = |token| {
             let (uri, session, last_event) = (uri.clone(), session.clone(), last_event.clone());
             let headers = headers.clone();

@@ -7,6 +7,7 @@ use reqwest::{
     StatusCode,
     header::{HeaderMap, RETRY_AFTER},
 };
+use toolyard_actors::pause::{doubled, spread};
 
 /// The longest pause before the second try; it doubles with each: long enough for a connection that was dropped in
 /// passing, short beside the deadline.
@@ -23,8 +24,7 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
 /// How long to wait after so many tries: between half and all of it at random, so that requests that failed together
 /// do not come again together.
 pub(super) fn pause(tries: u32) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tries.saturating_sub(1)));
-    doubled.min(LONGEST_PAUSE).mul_f64(fastrand::f64().mul_add(0.5, 0.5))
+    spread(doubled(FIRST_PAUSE, LONGEST_PAUSE, tries.saturating_sub(1)), fastrand::f64())
 }
 
 /// How long a server asks to wait: a number of seconds, or a date.
