@@ -120,7 +120,7 @@ fn real_time_takes_its_time() {
         duration_s = 0.3
         time = "real"
         think = { constant_ms = 20 }
-        tool = [{ name = "nap", latency = { constant_ms = 10 } }]
+        tool = [{ name = "nap", latency = { constant_ms = 400 } }]
         list = [{ calls = [{ tool = "nap" }] }]
         "#,
     );
