@@ -18,7 +18,7 @@ impl Tool for Researcher {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let arguments: Value = serde_json::from_str(&invocation.arguments)
                 .map_err(|error| Failure::bad_arguments(error.to_string()))?;
             let questions = arguments["questions"].as_array().cloned().unwrap_or_default();

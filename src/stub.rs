@@ -23,6 +23,6 @@ impl Tool for StubTool {
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
         let output = Output::from_json_text(invocation.arguments);
         let reply = output.map(Into::into).map_err(|error| Failure::bad_arguments(error.to_string()));
-        Box::pin(std::future::ready(reply))
+        ToolFuture::ready(reply)
     }
 }

@@ -98,19 +98,21 @@ enum First {
     Waits(Guarded<ToolReturn>),
 }
 
-/// Asks the tool, or the runner in its place, for the work of a call.
+/// Asks the tool, or the runner in its place, for the work of a call, which may be done at once.
 fn work_of(
     begun: &Begun,
     run: &Run,
     invocation: Invocation,
 ) -> Result<Guarded<ToolReturn>, Ended<ToolReturn>> {
-    let start = || -> ToolFuture {
-        match run.runner() {
-            Some(runner) => runner.run(begun.entry.tool.clone(), invocation),
-            None => begun.entry.tool.clone().call(invocation),
-        }
+    let start = || match run.runner() {
+        Some(runner) => runner.run(begun.entry.tool.clone(), invocation),
+        None => begun.entry.tool.clone().call(invocation),
     };
-    start_guarded(start).map(Guarded::new).map_err(Ended::Panicked)
+    match start_guarded(start).map(ToolFuture::into_answer) {
+        Ok(Err(future)) => Ok(Guarded::new(future)),
+        Ok(Ok(answer)) => Err(Ended::Returned(answer)),
+        Err(panic) => Err(Ended::Panicked(panic)),
+    }
 }
 
 /// Starts the work and polls it once, here: a call that ends at once needs no task and no timer.

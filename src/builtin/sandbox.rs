@@ -129,6 +129,6 @@ impl Tool for SandboxTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move { self.run(invocation).await })
+        ToolFuture::new(async move { self.run(invocation).await })
     }
 }

@@ -7,9 +7,9 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::value::RawValue;
-use toolyard_contract::{Arguments, BadCall, CallId, ToolCall, strict};
+use toolyard_contract::{Arguments, BadCall, CallId, ToolCall, strict::{self, Scan}};
 
-use super::{anthropic, gemini, json, native, openai, responses};
+use super::{anthropic, gemini, glance, json, native, openai, responses};
 
 /// The fields that calls have in any shape, unread.
 #[derive(Default, Deserialize)]
@@ -48,38 +48,38 @@ pub(super) struct Parts<'a> {
 /// Reads a list of calls: one entry per item, whatever it is.
 pub(super) fn read_list(text: &str) -> serde_json::Result<Vec<Result<ToolCall, BadCall>>> {
     // In one pass when nothing is wrong; else item by item, so that a bad one spoils no other.
-    if let Ok(Calls(calls)) = serde_json::from_str(text) {
+    if let Some(calls) = read_good_list(text) {
         return Ok(calls);
     }
     let items: Vec<&RawValue> = serde_json::from_str(text)?;
     Ok(items.into_iter().enumerate().map(|(index, raw)| read_call(raw, index)).collect())
 }
 
-/// The items of a list whose fields are all what they should be.
-struct Calls(Vec<Result<ToolCall, BadCall>>);
-
-impl<'de> Deserialize<'de> for Calls {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(CallsVisitor)
-    }
-}
-
-struct CallsVisitor;
-
-impl<'de> Visitor<'de> for CallsVisitor {
-    type Value = Calls;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut calls = Vec::new();
-        while let Some(node) = items.next_element::<Node<'_>>()? {
-            calls.push(read_node(&node, calls.len()));
+/// Reads a list whose items have the fields that they should have.
+fn read_good_list(text: &str) -> Option<Vec<Result<ToolCall, BadCall>>> {
+    let mut scan = Scan::new(text);
+    let mut calls = Vec::new();
+    scan.takes(b'[').then_some(())?;
+    if !scan.takes(b']') {
+        loop {
+            let start = scan;
+            calls.push(match glance::call(&mut scan) {
+                Some(call) => Ok(call),
+                None => {
+                    scan = start;
+                    let mut parser = serde_json::Deserializer::from_str(scan.rest()).into_iter();
+                    let call = read_node(&parser.next()?.ok()?, calls.len());
+                    scan.skip(parser.byte_offset())?;
+                    call
+                }
+            });
+            if !scan.takes(b',') {
+                break;
+            }
         }
-        Ok(Calls(calls))
+        scan.takes(b']').then_some(())?;
     }
+    scan.is_at_end().then_some(calls)
 }
 
 /// Reads one item as a call; the error names the item by its position.

@@ -14,6 +14,7 @@ mod answer;
 mod declared;
 mod deltas;
 mod document;
+mod glance;
 mod item;
 mod json;
 mod message;

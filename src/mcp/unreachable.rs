@@ -46,6 +46,6 @@ impl Tool for UnreachableTool {
     }
 
     fn call(self: Arc<Self>, _: Invocation) -> ToolFuture {
-        Box::pin(async move { Err(Failure::not_started(self.error.clone())) })
+        ToolFuture::ready(Err(Failure::not_started(self.error.clone())))
     }
 }

@@ -102,7 +102,7 @@ impl Tool for ReplyTool {
     }
 
     fn call(self: Arc<Self>, Invocation { arguments, context }: Invocation) -> ToolFuture {
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let (fate, latency) = self.0.draw(&context);
             meet(fate, latency).await?;
             Ok(Output::from_json_text(arguments).unwrap_or_else(|_| "".into()).into())

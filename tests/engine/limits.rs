@@ -11,7 +11,7 @@ use std::{
 use serde_json::json;
 use toolyard::{EngineError, ExecuteOptions, Tool, ToolSpec};
 
-use super::tools::{call, outcomes, paused, tool};
+use super::tools::{call, held, outcomes, paused, tool};
 
 /// A tool that naps, and the most of its calls that were ever running.
 fn napping(spec: ToolSpec, nap: Duration) -> (impl Tool, Arc<AtomicUsize>) {
@@ -56,9 +56,10 @@ fn a_call_that_is_not_admitted_in_time_is_not_started_and_says_when_to_try_again
 #[tokio::test]
 async fn a_list_beyond_the_limit_waits_and_then_is_not_taken() {
     let (slow, _) = napping(ToolSpec::new("slow"), Duration::from_secs(100));
-    let engine = paused().tool(slow).max_lists(1).admission_timeout(Duration::from_secs(30)).build().unwrap();
+    let (builder, clock) = held();
+    let engine = builder.tool(slow).max_lists(1).admission_timeout(Duration::from_secs(30)).build().unwrap();
     let list = || engine.execute(vec![call("slow", json!({}))], ExecuteOptions::new());
-    let (first, second) = futures::join!(list(), list());
+    let (first, second, ()) = futures::join!(list(), list(), async { drop(clock) });
     assert!(first.unwrap().all_ok());
     assert!(matches!(second.unwrap_err(), EngineError::Overloaded { lists: 1, .. }));
     assert!(list().await.unwrap().all_ok());

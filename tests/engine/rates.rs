@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use toolyard::{AgentLimits, ExecuteOptions, Rate, Report, Tool, ToolLimits, ToolSpec};
 
-use super::tools::{call, outcomes, paused, tool};
+use super::tools::{call, held, outcomes, paused, tool};
 
 /// A tool that notes when its calls begin, and whose calls take a second.
 fn noting(spec: ToolSpec) -> (impl Tool, Arc<Mutex<Vec<Instant>>>) {
@@ -59,11 +59,12 @@ fn a_rate_that_the_engine_sets_wins_and_what_cannot_begin_in_time_says_when_to_t
 fn an_agents_calls_are_limited_over_all_its_lists_and_no_other_agents_are() {
     let (slow, begun) = noting(ToolSpec::new("slow"));
     let one = AgentLimits { max_in_flight: Some(1), ..AgentLimits::default() };
-    let engine = paused().tool(slow).limits_of_each_agent(one).build().unwrap();
+    let (builder, clock) = held();
+    let engine = builder.tool(slow).limits_of_each_agent(one).build().unwrap();
     let list =
         |agent: &str| engine.execute(vec![call("slow", json!({})); 2], ExecuteOptions::new().agent(agent));
     let reports: [Report; 3] = futures::executor::block_on(async {
-        let (a, again, b) = futures::join!(list("a"), list("a"), list("b"));
+        let (a, again, b, ()) = futures::join!(list("a"), list("a"), list("b"), async { drop(clock) });
         [a.unwrap(), again.unwrap(), b.unwrap()]
     });
     assert!(reports.iter().all(Report::all_ok));

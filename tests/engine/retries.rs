@@ -14,7 +14,7 @@ use toolyard::{
     Engine, EngineBuilder, ExecuteOptions, Failure, Report, RetryPolicy, RunControl, Tool, ToolSpec,
 };
 
-use super::tools::{blocking, call, echo, outcomes, paused, tool};
+use super::tools::{blocking, call, echo, held, outcomes, paused, tool};
 
 fn three_tries() -> EngineBuilder {
     paused().retry(RetryPolicy { attempts: 3, ..RetryPolicy::default() })
@@ -160,10 +160,12 @@ fn a_deadline_or_a_cancel_between_two_tries_leaves_the_last_ones_answer() {
                 Ok("".into())
             }
         });
-        let engine = paused().retry(long_pause).tool(flaky).tool(teller).build().unwrap();
+        let (builder, clock) = held();
+        let engine = builder.retry(long_pause).tool(flaky).tool(teller).build().unwrap();
         let run =
             engine.submit(vec![call("flaky", json!({})), call("teller", json!({}))], ExecuteOptions::new());
         *control.lock() = Some(run.control());
+        drop(clock);
         let report = futures::executor::block_on(run.into_future()).unwrap();
         assert_eq!(outcomes(&report)[0], "timed_out");
         assert_eq!(report.elapsed, Duration::from_mins(1));

@@ -223,7 +223,7 @@ fn a_blocking_body_past_its_deadline_keeps_its_row_busy_and_commits_nothing() {
     let gate = Arc::new(Notify::new());
     let counter = Counter::new("count", StateScope::Engine)
         .behind(&gate)
-        .with_spec(|spec| spec.execution(Execution::Blocking).timeout(Duration::from_millis(20)));
+        .with_spec(|spec| spec.execution(Execution::Blocking).timeout(Duration::from_millis(250)));
     let engine = Engine::builder().tool(Stateful::new(counter)).build().unwrap();
     let late = run(&engine, "a", vec![call("count", json!({"work": "block"}))]);
     assert_eq!(outcomes(&late), ["timed_out"]);

@@ -1,6 +1,10 @@
 //! Tools made of closures, and engines whose clock is paused.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use serde_json::Value;
 use toolyard::{
@@ -19,7 +23,7 @@ where
     F: Fn(Invocation) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ToolReturn> + Send + 'static,
 {
-    Made { spec, body: Arc::new(move |invocation| -> ToolFuture { Box::pin(body(invocation)) }) }
+    Made { spec, body: Arc::new(move |invocation| -> ToolFuture { ToolFuture::new(body(invocation)) }) }
 }
 
 /// A tool whose body blocks a thread.
@@ -61,6 +65,20 @@ pub(crate) fn paused() -> EngineBuilder {
     Engine::builder().system_runtime(|| {
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
     })
+}
+
+/// As `paused`, and the clock also stands still until the sender is dropped, however long it takes: what comes from
+/// outside until then comes at one time.
+pub(crate) fn held() -> (EngineBuilder, mpsc::Sender<()>) {
+    let (held, until_dropped) = mpsc::channel();
+    let builder = Engine::builder().system_runtime(|| {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        // A paused clock moves only while no thread of the runtime works.
+        runtime.spawn_blocking(move || until_dropped.recv());
+        runtime
+    });
+    (builder, held)
 }
 
 /// The outcomes of a report, by name.

@@ -1,11 +1,7 @@
 //! A run in which everything happens, on a clock that stands still while anything works.
 
-use std::{
-    sync::{Arc, mpsc},
-    time::Duration,
-};
+use std::{sync::mpsc, time::Duration};
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolyard::{
     AgentLimits, Engine, EventKind, ExecuteOptions, Failure, PermissionRule, PermissionRules, Report,
@@ -15,7 +11,7 @@ use toolyard::{
 
 use crate::engine::{
     state::Counter,
-    tools::{blocking, call, field, paused, tool},
+    tools::{call, field, held, tool},
 };
 
 /// A tool that takes as long as it is told, and then ends as it is told.
@@ -42,14 +38,16 @@ fn outer() -> impl Tool {
     })
 }
 
-fn engine() -> Engine {
+/// An engine whose clock stands still until the sender is dropped.
+fn engine() -> (Engine, mpsc::Sender<()>) {
     let rule = vec![
         PermissionRule::new(Verdict::Ask, "book", "*pay*"),
         PermissionRule::new(Verdict::Deny, "book", "*steal*"),
     ];
     let rules = RulePolicy::new(PermissionRules { default: Verdict::Allow, rule }).unwrap();
     let two = AgentLimits { max_in_flight: Some(3), ..AgentLimits::default() };
-    paused()
+    let (builder, clock) = held();
+    let engine = builder
         .tool(timed(ToolSpec::new("search").parallel_safe(true).max_in_flight(2)))
         .tool(timed(ToolSpec::new("fetch").parallel_safe(true).timeout(Duration::from_millis(400))))
         .tool(timed(ToolSpec::new("book")))
@@ -60,7 +58,8 @@ fn engine() -> Engine {
         .limits_of_each_agent(two)
         .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() })
         .build()
-        .unwrap()
+        .unwrap();
+    (engine, clock)
 }
 
 fn calls(list: &[(&str, Value)]) -> Vec<ToolCall> {
@@ -72,7 +71,7 @@ fn calls(list: &[(&str, Value)]) -> Vec<ToolCall> {
 
 /// Runs three lists, two of them at once, and gives what came of them and their picture.
 pub(super) fn run() -> (Vec<Report>, Timeline) {
-    let engine = engine();
+    let (engine, clock) = engine();
     let traveller = calls(&[
         ("search", json!({"ms": 180})),
         ("search", json!({"ms": 240})),
@@ -103,17 +102,10 @@ pub(super) fn run() -> (Vec<Report>, Timeline) {
         ("search", json!({"ms": 500})),
         ("book", json!({"ms": 10})),
     ]);
-    // The clock stands still as long as a thread works: until all three lists are there.
-    let (open, opened) = mpsc::channel::<()>();
-    let opened = Mutex::new(opened);
-    let gate = blocking(ToolSpec::new("gate"), move |_| Ok(json!(opened.lock().recv().is_err()).into()));
     let mut events = engine.subscribe(1_000);
     let mut wait = |is: fn(&EventKind) -> bool| while !is(&events.next_blocking().unwrap().kind) {};
+    let recorder = Recorder::start(&engine, Timeline::default()).unwrap();
     std::thread::scope(|scope| {
-        let options = ExecuteOptions::new().guest(Arc::new(gate));
-        scope.spawn(|| engine.execute_blocking(vec![call("gate", json!({}))], options).unwrap());
-        wait(|kind| matches!(kind, EventKind::Started(_)));
-        let recorder = Recorder::start(&engine, Timeline::default()).unwrap();
         let deadline = ExecuteOptions::new().deadline(Duration::from_millis(450));
         let lists = [
             (traveller, ExecuteOptions::new().agent("traveller")),
@@ -126,7 +118,7 @@ pub(super) fn run() -> (Vec<Report>, Timeline) {
             wait(|kind| matches!(kind, EventKind::ListAccepted { .. }));
             running
         });
-        drop(open);
+        drop(clock);
         let reports = running.map(|running| running.join().unwrap()).to_vec();
         (reports, recorder.finish().unwrap().sink)
     })

@@ -7,14 +7,16 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     ToolSpec,
-    strict::{self, StrictError},
+    strict::{self, PlainObject, StrictError},
 };
 
 /// The arguments of a call as they came, before any check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Arguments {
     /// Text that claims to be JSON. Whether it is an object of the right shape is checked later.
     Json(String),
+    /// JSON that was seen to be an object in order while it was read, which is not looked at again.
+    Plain(PlainObject),
     /// Text that is not JSON, for a tool that declares plain-text input.
     Text(String),
 }
@@ -59,6 +61,15 @@ impl Arguments {
         }
     }
 
+    /// Whether they claim to be JSON, and their text.
+    fn said(&self) -> (bool, &str) {
+        match self {
+            Self::Json(text) => (true, text),
+            Self::Plain(object) => (true, object.as_str()),
+            Self::Text(text) => (false, text),
+        }
+    }
+
     /// Checks that these are one JSON object without duplicate keys, and gives its text.
     ///
     /// Plain text becomes `{"<field>": text}` for a tool that declares such a field.
@@ -71,6 +82,7 @@ impl Arguments {
                 Some(b'{') => Ok(text),
                 first => Err(ArgumentError::not_an_object(first.copied(), &text)),
             },
+            Self::Plain(object) => Ok(object.into_string()),
             Self::Text(text) => match &spec.plain_text_input {
                 Some(field) => {
                     Ok(Value::Object(Map::from_iter([(field.clone(), Value::String(text))])).to_string())
@@ -80,6 +92,15 @@ impl Arguments {
         }
     }
 }
+
+/// By what they say: who looked at it does not count.
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.said() == other.said()
+    }
+}
+
+impl Eq for Arguments {}
 
 impl Default for Arguments {
     fn default() -> Self {
@@ -100,12 +121,10 @@ impl From<Value> for Arguments {
 /// Writes JSON as the value it is, and anything that does not parse as a JSON string.
 impl Serialize for Arguments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Json(text) => match serde_json::from_str::<&RawValue>(text) {
-                Ok(raw) => raw.serialize(serializer),
-                Err(_) => serializer.serialize_str(text),
-            },
-            Self::Text(text) => serializer.serialize_str(text),
+        let (is_json, text) = self.said();
+        match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) if is_json => raw.serialize(serializer),
+            _ => serializer.serialize_str(text),
         }
     }
 }

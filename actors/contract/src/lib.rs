@@ -40,6 +40,7 @@ pub mod state;
 pub mod strict;
 pub mod suspend;
 pub mod tool;
+pub mod work;
 
 pub use access::{Access, AccessMode, ResourceAccess, ResourceKey};
 pub use alias::{AliasCycle, Aliases};
@@ -76,7 +77,8 @@ pub use suspend::{
     Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,
     SuspendedCall, SuspendedList, SuspensionStore,
 };
-pub use tool::{IntoTool, Tool, ToolFuture};
+pub use tool::{IntoTool, Tool};
+pub use work::ToolFuture;
 
 /// For arguments of your own types: `#[derive(JsonSchema)]` with
 /// `#[schemars(crate = "toolyard_contract::schemars")]`.

@@ -174,7 +174,7 @@ impl<T: StatefulTool> Tool for Stateful<T> {
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
         let state = self.0.initial(invocation.context.agent());
         let work = self.0.clone().work(invocation, state);
-        Box::pin(async move {
+        ToolFuture::new(async move {
             match work {
                 StateWork::Done(returned, _) => returned,
                 StateWork::Waits(waits) => waits.await.0,

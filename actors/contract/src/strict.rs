@@ -25,7 +25,7 @@ pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-pub use crate::plain::{is_plain, plain_string};
+pub use crate::plain::{PlainObject, Scan, is_plain, plain_string};
 
 /// Checks that `text` is one JSON value without duplicate keys, building nothing.
 ///

@@ -7,11 +7,8 @@ use serde_json::Value;
 
 use crate::{
     Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, StatePart,
-    ToolReturn, ToolSpec, arguments::without_injected, canonical::canonical,
+    ToolFuture, ToolSpec, arguments::without_injected, canonical::canonical,
 };
-
-/// The work of one call.
-pub type ToolFuture = BoxFuture<'static, ToolReturn>;
 
 /// Something that a model can call.
 ///
@@ -31,7 +28,7 @@ pub type ToolFuture = BoxFuture<'static, ToolReturn>;
 ///         &self.0
 ///     }
 ///     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-///         Box::pin(async move {
+///         ToolFuture::new(async move {
 ///             let arguments: serde_json::Value = serde_json::from_str(&invocation.arguments)
 ///                 .map_err(|e| Failure::bad_arguments(e.to_string()))?;
 ///             Ok(format!("hello {}", arguments["who"]).into())

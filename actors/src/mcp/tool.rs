@@ -176,6 +176,6 @@ impl Tool for McpTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move { self.run(invocation).await })
+        ToolFuture::new(async move { self.run(invocation).await })
     }
 }

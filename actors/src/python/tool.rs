@@ -65,7 +65,7 @@ impl Tool for PythonTool {
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
         let run = self.workers.clone().run(self.function.clone(), self.lane, invocation, None);
-        Box::pin(async { run.await.returned })
+        ToolFuture::new(async { run.await.returned })
     }
 }
 

@@ -64,7 +64,7 @@ impl Runner for SandboxRunner {
         let tool_name = &tool.spec().name;
         let Some(program) = self.programs.get(&*name::key(tool_name)) else {
             let error = format!("tool {tool_name:?}: there is no program for it that a sandbox could run");
-            return Box::pin(async { Err(Failure::not_started(error)) });
+            return ToolFuture::ready(Err(Failure::not_started(error)));
         };
         let mark = format!("\u{1e}{}\u{1e}", unique());
         let stdin = RawValue::from_string(invocation.arguments).and_then(|arguments| {
@@ -72,7 +72,7 @@ impl Runner for SandboxRunner {
             serde_json::to_vec(&Given { source, function, arguments: &arguments, mark: &mark })
         });
         let pool = self.pool.clone();
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let stdin = stdin.map_err(|error| Failure::bad_arguments(error.to_string()))?;
             let most = usize::try_from(pool.config().sandbox.file_bytes).unwrap_or(usize::MAX);
             let lease = pool.lease(invocation.context.agent()).await?;

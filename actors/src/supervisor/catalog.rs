@@ -244,11 +244,13 @@ impl Entry {
 
     /// Checks the text of an arguments object: syntax, duplicate keys, and the schema unless the tool
     /// checks that itself. Gives the text without what is `null` for being left out.
-    pub(crate) fn check_arguments(&self, text: String) -> Result<String, ArgumentError> {
+    ///
+    /// `is_plain` says that its syntax and its keys have been looked at, and that nothing is `null`.
+    pub(crate) fn check_arguments(&self, text: String, is_plain: bool) -> Result<String, ArgumentError> {
         let spec = self.spec();
         let without_nulls = |text: &str| absent::without_forced_nulls(text, &spec.input_schema);
         if spec.checks_arguments {
-            if strict::is_plain(&text) {
+            if is_plain || strict::is_plain(&text) {
                 return Ok(text);
             }
             strict::check(&text)?;

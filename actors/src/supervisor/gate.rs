@@ -211,14 +211,16 @@ fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions
         }
         finished
     };
+    let mut is_plain = matches!(arguments, Arguments::Plain(_));
     let mut text = arguments.into_object_text(spec).map_err(bad)?;
     let (mut context, mut own_arguments) = (DecisionContext::default(), None);
     if let Some(injected) = &options.injected {
         context.injected = spec.injected.iter().any(|name| injected.contains_key(name));
         own_arguments = context.injected.then(|| text.clone());
         text = inject(text, spec, injected, options.inject_policy).map_err(bad)?;
+        is_plain &= !context.injected;
     }
-    let text = entry.check_arguments(text).map_err(bad)?;
+    let text = entry.check_arguments(text, is_plain).map_err(bad)?;
     let decision = decide(entry, &text, &context)?;
     Ok(Fit { run: Runnable { entry: entry.clone(), arguments: text }, decision, own_arguments })
 }

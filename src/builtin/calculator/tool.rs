@@ -58,13 +58,11 @@ impl Tool for CalculatorTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move {
-            let arguments: Arguments = serde_json::from_str(&invocation.arguments)
-                .map_err(|error| Failure::bad_arguments(error.to_string()))?;
-            match evaluate(&arguments.input) {
-                Ok(text) => Ok(text.into()),
-                Err(error) => Err(Failure::failed(error.to_string())),
-            }
+        let arguments: Result<Arguments, _> = serde_json::from_str(&invocation.arguments);
+        ToolFuture::ready(match arguments.map(|arguments| evaluate(&arguments.input)) {
+            Ok(Ok(text)) => Ok(text.into()),
+            Ok(Err(error)) => Err(Failure::failed(error.to_string())),
+            Err(error) => Err(Failure::bad_arguments(error.to_string())),
         })
     }
 }

@@ -126,7 +126,7 @@ impl Tool for FileReadTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let arguments = Arguments::parse(&invocation.arguments)?;
             Ok(self.read(&arguments)?.into())
         })

@@ -221,7 +221,7 @@ impl Tool for FileWriteTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let arguments = Arguments::parse(&invocation.arguments)?;
             let output = self.write(&arguments, &invocation.context)?;
             Ok(output.into())

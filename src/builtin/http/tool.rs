@@ -82,7 +82,7 @@ impl Tool for HttpTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let HttpCall { request, attempts } = HttpCall::read(&invocation.arguments)?;
             returned(self.client.send(request, attempts).await)
         })

@@ -68,7 +68,7 @@ impl Tool for WebSearchTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
-        Box::pin(async move {
+        ToolFuture::new(async move {
             let arguments: Arguments = serde_json::from_str(&invocation.arguments)
                 .map_err(|error| Failure::bad_arguments(error.to_string()))?;
             let given = [&arguments.query, &arguments.input].into_iter().flatten();

@@ -1,10 +1,10 @@
 //! Which functions can be a tool's work.
 
-use std::future::{Future, ready};
+use std::future::Future;
 
 use serde::Deserialize;
 
-use crate::{CallContext, Execution, IntoReturn, ToolReturn};
+use crate::{CallContext, Execution, IntoReturn, ToolFuture};
 
 /// A function that can be a tool's work: `Fn()`, `Fn(Args)` or `Fn(Args, CallContext)`, async or not.
 ///
@@ -20,7 +20,7 @@ pub trait ToolFunction<Shape>: Send + Sync + 'static {
     /// Where it runs unless something else is said.
     const EXECUTION: Execution;
     /// Runs it: a plain function before this returns, an async one as the future.
-    fn run(&self, args: Self::Args, context: CallContext) -> impl Future<Output = ToolReturn> + Send;
+    fn run(&self, args: Self::Args, context: CallContext) -> ToolFuture;
 }
 
 /// The arguments of a function that takes none.
@@ -36,7 +36,7 @@ where
     type Args = NoArguments;
     const EXECUTION: Execution = R::EXECUTION;
 
-    fn run(&self, _: NoArguments, _: CallContext) -> impl Future<Output = ToolReturn> + Send {
+    fn run(&self, _: NoArguments, _: CallContext) -> ToolFuture {
         self().settle()
     }
 }
@@ -49,7 +49,7 @@ where
     type Args = A;
     const EXECUTION: Execution = R::EXECUTION;
 
-    fn run(&self, args: A, _: CallContext) -> impl Future<Output = ToolReturn> + Send {
+    fn run(&self, args: A, _: CallContext) -> ToolFuture {
         self(args).settle()
     }
 }
@@ -62,7 +62,7 @@ where
     type Args = A;
     const EXECUTION: Execution = R::EXECUTION;
 
-    fn run(&self, args: A, context: CallContext) -> impl Future<Output = ToolReturn> + Send {
+    fn run(&self, args: A, context: CallContext) -> ToolFuture {
         self(args, context).settle()
     }
 }
@@ -76,7 +76,7 @@ pub trait Answer<Kind> {
     /// Where the function runs.
     const EXECUTION: Execution;
     /// Gives the answer when it is there.
-    fn settle(self) -> impl Future<Output = ToolReturn> + Send;
+    fn settle(self) -> ToolFuture;
 }
 
 /// Tells the answers of plain functions from those of async ones.
@@ -86,8 +86,8 @@ pub struct Plain;
 impl<R: IntoReturn> Answer<Plain> for R {
     const EXECUTION: Execution = Execution::Blocking;
 
-    fn settle(self) -> impl Future<Output = ToolReturn> + Send {
-        ready(self.into_return())
+    fn settle(self) -> ToolFuture {
+        ToolFuture::ready(self.into_return())
     }
 }
 
@@ -95,10 +95,10 @@ impl<R: IntoReturn> Answer<Plain> for R {
 #[derive(Debug)]
 pub struct Later;
 
-impl<R: Future<Output: IntoReturn> + Send> Answer<Later> for R {
+impl<R: Future<Output: IntoReturn> + Send + 'static> Answer<Later> for R {
     const EXECUTION: Execution = Execution::Async;
 
-    async fn settle(self) -> ToolReturn {
-        self.await.into_return()
+    fn settle(self) -> ToolFuture {
+        ToolFuture::new(async { self.await.into_return() })
     }
 }

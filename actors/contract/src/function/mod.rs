@@ -87,13 +87,9 @@ impl FunctionTool {
         if F::EXECUTION == Execution::Blocking {
             spec.execution = Execution::Blocking;
         }
-        let function = Arc::new(function);
-        let body = move |Invocation { arguments, context }: Invocation| -> ToolFuture {
-            let function = Arc::clone(&function);
-            Box::pin(async move {
-                let arguments = parse::arguments(arguments)?;
-                function.run(arguments, context).await
-            })
+        let body = move |Invocation { arguments, context }: Invocation| match parse::arguments(arguments) {
+            Ok(arguments) => function.run(arguments, context),
+            Err(failure) => ToolFuture::ready(Err(failure)),
         };
         Self { spec, body: Box::new(body) }
     }

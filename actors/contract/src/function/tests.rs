@@ -73,10 +73,19 @@ fn a_plain_function_is_blocking_unless_it_is_said_to_be_quick() {
 }
 
 #[test]
-fn a_plain_function_runs_in_the_first_poll_and_not_before() {
+fn a_plain_function_answers_at_once_and_an_async_one_when_it_is_polled() {
     let ran = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&ran);
-    let mut future = tool(move || ran.store(true, Relaxed)).call(Invocation::detached("{}"));
+    let plain = tool(move || ran.store(true, Relaxed)).call(Invocation::detached("{}"));
+    assert!(seen.swap(false, Relaxed));
+    assert!(plain.into_answer().is_ok());
+
+    let ran = Arc::clone(&seen);
+    let later = tool(move || {
+        let ran = Arc::clone(&ran);
+        async move { ran.store(true, Relaxed) }
+    });
+    let mut future = later.call(Invocation::detached("{}")).into_answer().unwrap_err();
     assert!(!seen.load(Relaxed));
     assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     assert!(seen.load(Relaxed));
