@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use actix::Message;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolyard_contract::{
@@ -96,7 +97,7 @@ pub struct CallInfo {
     /// The call's position in its list.
     pub index: usize,
     /// The tool's name as the model spelled it.
-    pub tool: String,
+    pub tool: CompactString,
     /// The provider's id.
     pub id: CallId,
 }

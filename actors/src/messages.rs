@@ -91,7 +91,7 @@ impl Preview {
             decision: judged.decision,
         });
         let permissions = permissions.collect();
-        let tools = labels.into_iter().map(|label| label.tool).collect();
+        let tools = labels.into_iter().map(|label| label.tool.into_string()).collect();
         Self { tools, problems, plan, permissions, policy_version }
     }
 }

@@ -230,8 +230,8 @@ impl RecordedEvent {
 impl From<&CallInfo> for RecordedCall {
     fn from(CallInfo { index, tool, id }: &CallInfo) -> Self {
         let id = match id {
-            CallId::Text(text) => CallId::Text(short(text)),
-            CallId::Other(raw) if raw.get().len() > LONGEST_TEXT => CallId::Text(short(raw.get())),
+            CallId::Text(text) => short(text).into(),
+            CallId::Other(raw) if raw.get().len() > LONGEST_TEXT => short(raw.get()).into(),
             id => id.clone(),
         };
         Self { index: *index, tool: short(tool), id }
@@ -270,7 +270,7 @@ fn known_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::E
 fn any_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CallId, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => CallId::Absent,
-        Value::String(text) => CallId::Text(text),
+        Value::String(text) => text.into(),
         other => RawValue::from_string(other.to_string()).map_or(CallId::Absent, CallId::Other),
     })
 }

@@ -154,12 +154,16 @@ impl Partial {
             }
         };
         match reason {
-            Some(reason) => {
-                Err(BadCall { name: self.name, id: self.id, error: format!("item {position}: {reason}") })
-            }
-            None => {
-                Ok(ToolCall { name: self.name, arguments: Arguments::from_text(self.arguments), id: self.id })
-            }
+            Some(reason) => Err(BadCall {
+                name: self.name.into(),
+                id: self.id,
+                error: format!("item {position}: {reason}"),
+            }),
+            None => Ok(ToolCall {
+                name: self.name.into(),
+                arguments: Arguments::from_text(self.arguments),
+                id: self.id,
+            }),
         }
     }
 }

@@ -7,7 +7,10 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::value::RawValue;
-use toolyard_contract::{Arguments, BadCall, CallId, ToolCall, strict::{self, Scan}};
+use toolyard_contract::{
+    Arguments, BadCall, CallId, CompactString, ToolCall,
+    strict::{self, Scan},
+};
 
 use super::{anthropic, gemini, glance, json, native, openai, responses};
 
@@ -58,7 +61,8 @@ pub(super) fn read_list(text: &str) -> serde_json::Result<Vec<Result<ToolCall, B
 /// Reads a list whose items have the fields that they should have.
 fn read_good_list(text: &str) -> Option<Vec<Result<ToolCall, BadCall>>> {
     let mut scan = Scan::new(text);
-    let mut calls = Vec::new();
+    // Most calls are longer than that; a list that only looks long must not take much memory.
+    let mut calls = Vec::with_capacity((text.len() / 48).min(4_096));
     scan.takes(b'[').then_some(())?;
     if !scan.takes(b']') {
         loop {
@@ -92,7 +96,7 @@ pub(super) fn read_call(raw: &RawValue, index: usize) -> Result<ToolCall, BadCal
         Ok(node) => read_node(&node, index),
         Err(reason) => {
             let ids: Ids<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
-            Err(bad(index, String::new(), ids.call_id.or(ids.id), &reason))
+            Err(bad(index, CompactString::default(), ids.call_id.or(ids.id), &reason))
         }
     }
 }
@@ -101,7 +105,12 @@ fn read_node(node: &Node<'_>, index: usize) -> Result<ToolCall, BadCall> {
     let item = match node {
         Node::Object(item) => item,
         Node::Other(kind) => {
-            return Err(bad(index, String::new(), None, &format!("a call must be an object, not {kind}")));
+            return Err(bad(
+                index,
+                CompactString::default(),
+                None,
+                &format!("a call must be an object, not {kind}"),
+            ));
         }
     };
     let parts = match item.parts() {
@@ -116,16 +125,21 @@ fn read_node(node: &Node<'_>, index: usize) -> Result<ToolCall, BadCall> {
             let arguments = parts.arguments.map_or_else(Arguments::empty, Arguments::from_raw);
             Ok(ToolCall { name, arguments, id: call_id(parts.id) })
         }
-        Err(reason) => Err(bad(index, String::new(), parts.id, &reason)),
+        Err(reason) => Err(bad(index, CompactString::default(), parts.id, &reason)),
     }
 }
 
-fn bad(index: usize, name: String, id: Option<&RawValue>, reason: &str) -> BadCall {
+fn bad(index: usize, name: CompactString, id: Option<&RawValue>, reason: &str) -> BadCall {
     BadCall { name, id: call_id(id), error: format!("item {index}: {reason}") }
 }
 
 fn call_id(raw: Option<&RawValue>) -> CallId {
     raw.map_or(CallId::Absent, CallId::from_raw)
+}
+
+/// Tells whether there is nothing to read in a name; cheaper than to trim it.
+pub(super) fn is_blank(name: &str) -> bool {
+    name.chars().all(char::is_whitespace)
 }
 
 /// The ids of an object that cannot be read as a whole.
@@ -242,13 +256,13 @@ impl<'de: 'a, 'a> Visitor<'de> for NodeVisitor<'a> {
 }
 
 impl Parts<'_> {
-    fn name(&self) -> Result<String, String> {
+    fn name(&self) -> Result<CompactString, String> {
         let raw = self.name.ok_or("field \"name\" is missing")?;
-        let name = match strict::plain_string(raw) {
-            Some(name) => name.to_owned(),
+        let name: CompactString = match strict::plain_string(raw) {
+            Some(name) => name.into(),
             None => serde_json::from_str(raw.get())
                 .map_err(|_| format!("field \"name\" must be text, not {}", json::kind(raw)))?,
         };
-        if name.trim().is_empty() { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
+        if is_blank(&name) { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
     }
 }

@@ -12,7 +12,7 @@ fn results() -> Vec<ToolResult> {
     let ok = |index, id, output| ToolResult {
         index,
         id,
-        tool: "Add".to_owned(),
+        tool: "Add".into(),
         outcome: Outcome::Ok,
         output: Some(output),
         error: None,

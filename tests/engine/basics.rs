@@ -147,7 +147,9 @@ fn a_runner_takes_the_place_of_the_tools_own_body() {
     struct Elsewhere;
     impl Runner for Elsewhere {
         fn run(&self, tool: Arc<dyn toolyard::Tool>, invocation: toolyard::Invocation) -> ToolFuture {
-            ToolFuture::new(async move { Ok(format!("{} {}", tool.spec().name, invocation.arguments).into()) })
+            ToolFuture::new(
+                async move { Ok(format!("{} {}", tool.spec().name, invocation.arguments).into()) },
+            )
         }
     }
     let engine =

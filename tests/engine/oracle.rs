@@ -83,9 +83,7 @@ impl Deed {
             Self::BadArguments => {
                 Ok(ToolCall::new("echo", Arguments::from_text("{\"n\": 1, \"n\": 2}".into())))
             }
-            Self::Unreadable => {
-                Err(BadCall { name: String::new(), id: "".into(), error: "not a call".into() })
-            }
+            Self::Unreadable => Err(BadCall { name: "".into(), id: "".into(), error: "not a call".into() }),
         }
     }
 

@@ -32,7 +32,12 @@ fn a_tool_is_called_by_its_exposed_name_and_the_result_echoes_it() {
     let call = |name: &String| ToolCall::new(name, Arguments::from_text(r#"{"city": "Rome"}"#.into()));
     let report = run(&specs, sent.iter().map(call).collect());
     for (result, sent) in report.results.iter().zip(&sent) {
-        assert_eq!((&result.tool, result.outcome), (sent, Outcome::Ok), "{:?}", result.error);
+        assert_eq!(
+            (result.tool.as_str(), result.outcome),
+            (sent.as_str(), Outcome::Ok),
+            "{:?}",
+            result.error
+        );
     }
 }
 

@@ -60,7 +60,7 @@ fn people_zoom_click_search_and_filter() {
             "outcome": "✕ failed",
             "error": "the shop is closed: come back at 9 o'clock",
             "id": "call_3",
-            "list": "list 2 · traveller",
+            "list": "list 1 · traveller",
             "actor": "search",
             "batch": "batch 1 · concurrent · 7 calls",
             "why": "the tool is declared parallel-safe",

@@ -44,7 +44,7 @@ fn assert_equal(rows: &[BTreeMap<String, String>], report: &Report) {
         let expected = [
             format!("#{}", result.index),
             result.id.as_text().unwrap_or_default().to_owned(),
-            result.tool.clone(),
+            result.tool.to_string(),
             result.outcome.to_string(),
             result.error.clone().unwrap_or_default(),
         ];

@@ -1,5 +1,6 @@
 //! A call as a model makes it, and an item that could not be read as one.
 
+use compact_str::CompactString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use crate::{Arguments, strict};
 #[derive(Clone, Debug)]
 pub struct ToolCall {
     /// The tool's name as the model spelled it; looked up by [`name::key`](crate::name::key).
-    pub name: String,
+    pub name: CompactString,
     /// What the model wants the tool to work on.
     pub arguments: Arguments,
     /// The provider's id. Echoed, never used as a key: ids may be blank or repeated.
@@ -18,7 +19,7 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// Makes a call without an id.
-    pub fn new(name: impl Into<String>, arguments: Arguments) -> Self {
+    pub fn new(name: impl Into<CompactString>, arguments: Arguments) -> Self {
         Self { name: name.into(), arguments, id: CallId::Absent }
     }
 
@@ -48,7 +49,7 @@ pub enum CallId {
     #[default]
     Absent,
     /// Text, also blank text.
-    Text(String),
+    Text(CompactString),
     /// Any other JSON value.
     Other(Box<RawValue>),
 }
@@ -57,7 +58,7 @@ impl CallId {
     /// Takes an id from its JSON text.
     pub fn from_raw(raw: &RawValue) -> Self {
         if let Some(text) = strict::plain_string(raw) {
-            return Self::Text(text.to_owned());
+            return Self::Text(text.into());
         }
         match raw.get() {
             "null" => Self::Absent,
@@ -90,13 +91,13 @@ impl PartialEq for CallId {
 
 impl From<&str> for CallId {
     fn from(id: &str) -> Self {
-        Self::Text(id.to_owned())
+        Self::Text(id.into())
     }
 }
 
 impl From<String> for CallId {
     fn from(id: String) -> Self {
-        Self::Text(id)
+        Self::Text(id.into())
     }
 }
 
@@ -122,7 +123,7 @@ impl<'de> Deserialize<'de> for CallId {
 #[error("{error}")]
 pub struct BadCall {
     /// The tool's name, where one was readable; else empty.
-    pub name: String,
+    pub name: CompactString,
     /// The id, where one was readable.
     pub id: CallId,
     /// What is wrong, naming the item and the field.

@@ -44,7 +44,7 @@ pub fn from_raw(raw: Raw, error: Option<&str>) -> ToolReturn {
 #[must_use]
 pub fn relabel(mut result: ToolResult, tool: &str) -> ToolResult {
     if result.tool != tool {
-        tool.clone_into(&mut result.tool);
+        result.tool = tool.into();
     }
     result
 }

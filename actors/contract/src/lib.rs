@@ -80,6 +80,8 @@ pub use suspend::{
 pub use tool::{IntoTool, Tool};
 pub use work::ToolFuture;
 
+pub use compact_str::CompactString;
+
 /// For arguments of your own types: `#[derive(JsonSchema)]` with
 /// `#[schemars(crate = "toolyard_contract::schemars")]`.
 #[cfg(feature = "macros")]

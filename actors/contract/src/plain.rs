@@ -143,9 +143,11 @@ impl<'a> Scan<'a> {
         // A table and a plain loop: what the compiler makes of an iterator takes three times as long.
         let bytes = self.text.as_bytes();
         let end = bytes.len().min(self.at.saturating_add(most));
-        while self.at < end && !ENDS_VERBATIM[usize::from(bytes[self.at])] {
-            self.at += 1;
+        let mut at = self.at;
+        while at < end && !ENDS_VERBATIM[usize::from(bytes[at])] {
+            at += 1;
         }
+        self.at = at;
     }
 
     fn word(&mut self, word: &[u8]) -> Option<()> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use compact_str::CompactString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{CallId, Detail, Outcome, Output};
@@ -14,7 +15,7 @@ pub struct ToolResult {
     /// The provider's id, as it came.
     pub id: CallId,
     /// The tool's name, as the model spelled it.
-    pub tool: String,
+    pub tool: CompactString,
     /// How the call ended.
     pub outcome: Outcome,
     /// What the tool gave back.
@@ -66,7 +67,7 @@ impl<'de> Deserialize<'de> for ToolResult {
         struct Native {
             index: usize,
             id: CallId,
-            tool: String,
+            tool: CompactString,
             outcome: Outcome,
             output: Option<Output>,
             error: Option<String>,

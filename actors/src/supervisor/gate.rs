@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use compact_str::CompactString;
 use futures::{StreamExt, stream::FuturesUnordered};
 use toolyard_contract::{
     ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
@@ -64,7 +65,7 @@ pub(crate) struct Gated {
 /// What an answer echoes.
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
-    pub(crate) tool: String,
+    pub(crate) tool: CompactString,
     pub(crate) id: CallId,
 }
 

@@ -84,7 +84,7 @@ impl SuspensionStore {
         let arguments = Arguments::Json(stored.arguments_text().to_owned());
         let mut call = ToolCall::new(stored.tool.clone(), arguments);
         if !stored.tool_call_id.is_empty() {
-            call.id = CallId::Text(stored.tool_call_id.clone());
+            call.id = CallId::from(stored.tool_call_id.as_str());
         }
         Ok(Restored::Stored(call))
     }
