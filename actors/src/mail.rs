@@ -16,6 +16,9 @@ pub(crate) enum Filed {
     Many(Vec<(u32, Finished)>),
 }
 
+/// Calls that have ended, with their positions; mostly one or many.
+pub(crate) type Answers = SmallVec<[(u32, Finished); 1]>;
+
 /// What has been filed and not been taken yet; mostly one thing at most.
 pub(crate) type Letters = SmallVec<[Filed; 1]>;
 

@@ -27,6 +27,7 @@ use crate::{
     begun::Begun,
     event::WaitsFor,
     guard::{Ended, Guarded, run_guarded, start_guarded},
+    mail::Answers,
     messages::Crash,
     reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
     restart::{DeathNote, Pulse},
@@ -153,7 +154,7 @@ impl StateActor {
     fn serve(&mut self, key: &RowKey, mut group: Group, here: &Addr<Self>, tell: impl FnOnce(&Group)) {
         let runtime = self.spawner.0.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
-        let mut ended = Vec::with_capacity(group.calls.len());
+        let mut ended = Answers::with_capacity(group.calls.len());
         let mut now = Instant::now();
         while let Some(ReadyCall { position, arguments, attempt }) = group.calls.next() {
             if let Some(reason) = group.run.skip_reason(position, now) {

@@ -18,6 +18,7 @@ use crate::{
     admission::Permits,
     begun::Begun,
     guard::{Ended, Guarded, run_guarded, start_guarded},
+    mail::Answers,
     messages::Crash,
     reply::{Finished, Group, MAILBOX, ReadyCall},
     restart::{DeathNote, Pulse},
@@ -55,7 +56,7 @@ impl Handler<Invoke> for ToolActor {
     fn handle(&mut self, Invoke(mut group): Invoke, _: &mut Self::Context) {
         let runtime = self.spawner.0.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
-        let mut ended = Vec::with_capacity(group.calls.len());
+        let mut ended = Answers::with_capacity(group.calls.len());
         let mut now = Instant::now();
         while let Some(ReadyCall { position, arguments, attempt }) = group.calls.next() {
             if let Some(reason) = group.run.skip_reason(position, now) {

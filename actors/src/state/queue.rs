@@ -8,7 +8,10 @@ use tokio_util::task::AbortOnDropHandle;
 use toolyard_contract::{Outcome, RowKey};
 
 use super::StateActor;
-use crate::reply::{Finished, Group, post};
+use crate::{
+    mail::Answers,
+    reply::{Finished, Group, post},
+};
 
 /// Groups of calls that wait for one row, in order. They hold permits, which bound the queue.
 #[derive(Default)]
@@ -68,7 +71,7 @@ impl Queue {
     pub(super) fn purge(&mut self, now: Instant) {
         for waiting in &mut self.0 {
             let late = waiting.give_up <= now;
-            let (group, mut left, mut ended) = (&mut waiting.group, Vec::new(), Vec::new());
+            let (group, mut left, mut ended) = (&mut waiting.group, Vec::new(), Answers::new());
             for call in std::mem::take(&mut group.calls) {
                 match group.run.skip_reason(call.position, now) {
                     Some(reason) => ended.push((call.position, group.skipped(reason))),

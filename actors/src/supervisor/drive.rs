@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use smallvec::SmallVec;
 use tokio::{
     task::yield_now,
     time::{Instant, sleep_until},
@@ -40,8 +41,8 @@ pub(crate) struct Driver {
     admission: Arc<Admission>,
     pub(super) batches: Vec<Batch>,
     pub(super) steps: Vec<Step>,
-    /// Parallel to `steps`; taken when a step is handed to its tool.
-    pub(super) runnable: Vec<Option<Runnable>>,
+    /// Those of the steps from `next` on.
+    runnable: std::vec::IntoIter<Runnable>,
     /// By position.
     pub(super) answers: Vec<Option<Finished>>,
     pub(super) unanswered: usize,
@@ -49,7 +50,7 @@ pub(crate) struct Driver {
     next: usize,
     /// How many of the first steps have ended.
     ended: usize,
-    groups: Vec<Waiting>,
+    groups: SmallVec<[Waiting; 1]>,
     retries: Retries,
     admitting: Admitting,
     /// When the list was told to stop: nothing begins any more.
@@ -121,12 +122,12 @@ impl Driver {
             admission,
             batches: plan.batches,
             steps: plan.steps,
-            runnable: runnable.into_iter().map(Some).collect(),
+            runnable: runnable.into_iter(),
             answers: std::iter::repeat_with(|| None).take(items).collect(),
             unanswered: items,
             next: 0,
             ended: 0,
-            groups: Vec::new(),
+            groups: SmallVec::new(),
             admitting: None,
             stopped: None,
             parking: Some(parking),
@@ -193,12 +194,8 @@ impl Driver {
             self.groups.clear();
         }
         let old = self.groups.len();
-        for step in first..self.next {
-            let (Some(Runnable { entry, arguments }), call) =
-                (self.runnable[step].take(), self.steps[step].call)
-            else {
-                continue;
-            };
+        for (step, Runnable { entry, arguments }) in (first..self.next).zip(&mut self.runnable) {
+            let call = self.steps[step].call;
             if self.answers[call].is_some() {
                 continue; // cancelled before its turn
             }
@@ -423,17 +420,20 @@ impl Driver {
     fn report(mut self: Box<Self>) -> Report {
         let (batches, answers) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.answers));
         let parking = self.parking.take();
-        let run = self.run.clone();
+        let mut run = self.run.clone();
         drop(self);
         let (id, elapsed) = (run.id(), run.began().elapsed());
         if run.listens() {
             run.emit(EventKind::ListFinished { elapsed });
         }
         // Whoever still holds the run (a thread that could not be stopped) keeps its own labels.
-        let labels = Arc::try_unwrap(run).map_or_else(|run| run.labels().to_vec(), Run::into_labels);
-        let results = labels.into_iter().zip(answers).enumerate();
-        let mut results: Vec<_> =
-            results.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))).collect();
+        let labels = match Arc::get_mut(&mut run) {
+            Some(run) => run.take_labels(),
+            None => run.labels().to_vec(),
+        };
+        let mut results = Vec::with_capacity(answers.len());
+        let all = labels.into_iter().zip(answers).enumerate();
+        results.extend(all.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))));
         let parked = parking.map_or_else(Vec::new, |parking| parking.finish(&mut results));
         Report { run: id, results, batches, parked, elapsed }
     }

@@ -15,7 +15,7 @@ use tracing::{Span, field::Empty};
 use super::{Shared, control::RunControl, gate::Label};
 use crate::{
     event::{CallInfo, EventKind, WaitsFor},
-    mail::{Filed, Mail},
+    mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
     reply::Finished,
 };
@@ -129,8 +129,8 @@ impl Run {
         &self.mail
     }
 
-    pub(crate) fn into_labels(self) -> Vec<Label> {
-        self.labels
+    pub(crate) fn take_labels(&mut self) -> Vec<Label> {
+        std::mem::take(&mut self.labels)
     }
 
     pub(crate) fn labels(&self) -> &[Label] {
@@ -147,17 +147,20 @@ impl Run {
     }
 
     /// Files the answers of calls that ended together.
-    pub(crate) fn answer_many(self: &Arc<Self>, mut answers: Vec<(u32, Finished)>) {
+    pub(crate) fn answer_many(self: &Arc<Self>, mut answers: Answers) {
         let is_huge = |(_, finished): &(u32, Finished)| self.shared.overflow.concerns(finished);
         if answers.iter().any(is_huge) {
-            for (position, finished) in answers.extract_if(.., |answer| is_huge(answer)) {
-                self.cut_and_file(position, finished);
-            }
+            let (huge, usual): (Answers, _) = answers.into_iter().partition(is_huge);
+            answers = usual;
+            huge.into_iter().for_each(|(position, finished)| self.cut_and_file(position, finished));
         }
-        if answers.is_empty() {
-            return;
+        match answers.len() {
+            0 => {}
+            1 => answers.into_iter().for_each(|(position, finished)| {
+                self.mail.file(Filed::One(position, finished));
+            }),
+            _ => self.mail.file(Filed::Many(answers.into_vec())),
         }
-        self.mail.file(Filed::Many(answers));
     }
 
     /// Files an answer once it has been cut, on a thread: its file may take a while.
