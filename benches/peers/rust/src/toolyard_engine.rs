@@ -1,7 +1,7 @@
 //! The engine, on the thread of whoever asks: as part of the asking task, or by message to a supervisor.
 
 use toolyard::{
-    Arguments, Attached, BadCall, CallId, ExecuteCalls, ExecuteOptions, Output, Report, RunControl, ToolCall,
+    Arguments, Attached, BadCall, ExecuteCalls, ExecuteOptions, Output, Report, RunControl, ToolCall,
 };
 
 use crate::trivial::{self, RawCall};
@@ -23,7 +23,7 @@ pub(crate) async fn from_text(engine: &Attached, text: &str) -> Vec<String> {
 
 fn own(calls: Vec<RawCall>) -> Vec<Result<ToolCall, BadCall>> {
     let call = |(id, name, arguments): RawCall| {
-        Ok(ToolCall::new(name, Arguments::from_text(arguments)).with_id(CallId::Text(id)))
+        Ok(ToolCall::new(name, Arguments::from_text(arguments)).with_id(id))
     };
     calls.into_iter().map(call).collect()
 }
