@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 setup=(packages tools venvs npm docker)
-checks=(format lint features licences test chaos doctest docs examples readme package)
+checks=(format lint features licences test chaos doctest docs examples readme costs package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -29,6 +29,7 @@ step_packages() {
   python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3 python3-venv python3-pip)
   command -v npm > /dev/null || missing+=(nodejs npm)
   command -v git > /dev/null || missing+=(git)
+  command -v valgrind > /dev/null || missing+=(valgrind)
   command -v chromium > /dev/null || missing+=(chromium fonts-dejavu-core)
   if ((${#missing[@]} == 0)); then return; fi
   apt_install "${missing[@]}"
@@ -140,6 +141,11 @@ step_readme() {
     echo "$command"
     bash -c "$command"
   done
+}
+
+# Calls take no more instructions and rows no more memory than they did.
+step_costs() {
+  bash benches/guard.sh
 }
 
 # Packs every crate, and checks that the packages build from what is in them. Not by cargo's own verification: for a

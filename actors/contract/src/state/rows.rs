@@ -1,13 +1,12 @@
 //! The rows of one tool whose type of state is known.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
 };
 
+use compact_str::CompactString;
+use hashbrown::{HashMap, hash_map::EntryRef};
 use serde_json::value::RawValue;
 
 use super::{Copied, RowKey, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool};
@@ -16,7 +15,10 @@ use crate::Invocation;
 /// A shard of the tool `T`. A row costs its key, its state and a few bytes; nothing runs for it.
 pub(super) struct Rows<T: StatefulTool> {
     tool: Arc<T>,
-    by_key: HashMap<RowKey, Row<T::State>, rustc_hash::FxBuildHasher>,
+    engine: Option<Row<T::State>>,
+    /// By the agent's id, which mostly lies in the table itself: among a million rows each place that is looked at
+    /// is a miss of the cache.
+    agents: HashMap<CompactString, Row<T::State>, rustc_hash::FxBuildHasher>,
 }
 
 /// Stamps rows that were made or replaced, so that a late commit finds out. One counter for all
@@ -34,13 +36,30 @@ struct Row<S> {
 
 impl<T: StatefulTool> Rows<T> {
     pub(super) fn boxed(tool: Arc<T>) -> Box<dyn Shard> {
-        Box::new(Self { tool, by_key: HashMap::default() })
+        Box::new(Self { tool, engine: None, agents: HashMap::default() })
     }
 
     fn row(&mut self, key: &RowKey) -> &mut Row<T::State> {
-        let Self { tool, by_key } = self;
+        let Self { tool, engine, agents } = self;
         let first = || Row { state: tool.initial(key.agent()), stamp: next_stamp() };
-        by_key.entry(key.clone()).or_insert_with(first)
+        match key.agent() {
+            None => engine.get_or_insert_with(first),
+            Some(agent) => match agents.entry_ref(agent) {
+                EntryRef::Occupied(known) => known.into_mut(),
+                EntryRef::Vacant(new) => new.insert_with_key(agent.into(), first()),
+            },
+        }
+    }
+
+    fn known(&self, key: &RowKey) -> Option<&Row<T::State>> {
+        key.agent().map_or(self.engine.as_ref(), |agent| self.agents.get(agent))
+    }
+
+    fn known_mut(&mut self, key: &RowKey) -> Option<&mut Row<T::State>> {
+        match key.agent() {
+            None => self.engine.as_mut(),
+            Some(agent) => self.agents.get_mut(agent),
+        }
     }
 
     fn read(row: &RowValue) -> serde_json::Result<T::State> {
@@ -75,48 +94,55 @@ impl<T: StatefulTool> Shard for Rows<T> {
     }
 
     fn commit(&mut self, key: &RowKey, copied: Copied) -> Result<(), RowReplaced> {
-        let row = self.by_key.get_mut(key).filter(|row| row.stamp == copied.stamp).ok_or(RowReplaced)?;
+        let row = self.known_mut(key).filter(|row| row.stamp == copied.stamp).ok_or(RowReplaced)?;
         row.state = *copied.state.downcast().map_err(|_| RowReplaced)?;
         Ok(())
     }
 
     fn get(&self, key: &RowKey) -> serde_json::Result<Option<Box<RawValue>>> {
-        self.by_key.get(key).map(|row| serde_json::value::to_raw_value(&row.state)).transpose()
+        self.known(key).map(|row| serde_json::value::to_raw_value(&row.state)).transpose()
     }
 
     fn contains(&self, key: &RowKey) -> bool {
-        self.by_key.contains_key(key)
+        self.known(key).is_some()
     }
 
     fn put(&mut self, value: &RowValue) -> serde_json::Result<()> {
-        let state = Self::read(value)?;
-        self.by_key.insert(value.key(), Row { state, stamp: next_stamp() });
+        let row = Row { state: Self::read(value)?, stamp: next_stamp() };
+        match &value.agent {
+            None => self.engine = Some(row),
+            Some(agent) => drop(self.agents.insert(CompactString::from(&**agent), row)),
+        }
         Ok(())
     }
 
     fn remove(&mut self, key: &RowKey) -> bool {
-        self.by_key.remove(key).is_some()
+        match key.agent() {
+            None => self.engine.take().is_some(),
+            Some(agent) => self.agents.remove(agent).is_some(),
+        }
     }
 
     fn clear(&mut self) {
-        self.by_key = HashMap::default();
+        (self.engine, self.agents) = (None, HashMap::default());
     }
 
     fn len(&self) -> usize {
-        self.by_key.len()
+        usize::from(self.engine.is_some()) + self.agents.len()
     }
 
     fn for_each(&self, sink: &mut dyn FnMut(RowValue) -> serde_json::Result<()>) -> serde_json::Result<()> {
-        let mut keys: Vec<&RowKey> = self.by_key.keys().collect();
-        keys.sort_unstable();
-        for key in keys {
-            if let Some(state) = self.get(key)? {
-                let agent = match key {
-                    RowKey::Engine => None,
-                    RowKey::Agent(agent) => Some(agent.clone()),
-                };
-                sink(RowValue { agent, state })?;
-            }
+        let mut write = |agent: Option<&str>, row: &Row<T::State>| {
+            let state = serde_json::value::to_raw_value(&row.state)?;
+            sink(RowValue { agent: agent.map(Arc::from), state })
+        };
+        if let Some(row) = &self.engine {
+            write(None, row)?;
+        }
+        let mut agents: Vec<_> = self.agents.iter().collect();
+        agents.sort_unstable_by_key(|(agent, _)| *agent);
+        for (agent, row) in agents {
+            write(Some(agent), row)?;
         }
         Ok(())
     }

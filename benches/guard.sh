@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Fails when calls take more instructions, or an agent's row more memory, than they did, by more than a margin.
+# Instructions are held against bare actix `send` in the same run, so that a new compiler moves both. Needs valgrind.
+#
+# To move a limit: say in the commit what got dearer and why it must.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source benches/count.sh
+
+# Hundredths of what actix takes, from a list's text to its results; measured 2026-11-30: 187, 227, 89.
+of_one_in_task=205
+of_one_by_message=250
+of_a_thousand=100
+# Bytes of a row beside its state of 4 bytes, at 100,000 agents; measured 2026-11-30: 44.
+of_a_row=60
+
+failed=0
+# check WHAT MEASURED LIMIT
+check() {
+  printf '%-55s %6d, at most %d\n' "$@"
+  if (($2 > $3)); then failed=1; fi
+}
+
+program=$(program_of instructions --no-default-features)
+for calls in 1 1000; do
+  actix=$(per_call actix "$calls" "$program")
+  task=$(per_call task "$calls" "$program")
+  if ((calls == 1)); then
+    message=$(per_call message "$calls" "$program")
+    check "list of 1, in the task: % of actix" $((100 * task / actix)) $of_one_in_task
+    check "list of 1, by message: % of actix" $((100 * message / actix)) $of_one_by_message
+  else
+    check "list of 1,000: % of actix" $((100 * task / actix)) $of_a_thousand
+  fi
+done
+
+million=$(program_of million --no-default-features)
+row=$("$million" engine 100000 0 | sed -n 's/^set up .* \([0-9]*\) bytes more for each agent.*/\1/p')
+check "an agent's row: bytes" "$row" $of_a_row
+exit $failed
