@@ -131,6 +131,17 @@ fn files(c: &mut Criterion) {
             })
         });
     });
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("states");
+    // Synced to disk, which is most of it; `benches/peers/evofabric_states.py` is the same elsewhere.
+    group.bench_function("engine, by a file", |b| {
+        b.iter(|| {
+            system.block_on(async {
+                assert_eq!(engine.save_state(&path).await.expect("saved"), ROWS as u64);
+                engine.load_state(&path).await.expect("loaded").rows
+            })
+        });
+    });
 }
 
 criterion_group!(benches, calls, files);

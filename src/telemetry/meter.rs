@@ -1,13 +1,16 @@
 //! Counts and times by the `metrics` facade.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use metrics::{
     SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
-use parking_lot::RwLock;
-use toolyard_actors::{CallInfo, EngineEvent, EventKind, EventTap};
-use toolyard_contract::name;
+use parking_lot::{Mutex, RwLock};
+use toolyard_actors::{CallInfo, EngineEvent, EventKind, EventTap, WaitsFor};
+use toolyard_contract::{RunId, name};
 
 use crate::Engine;
 
@@ -25,6 +28,7 @@ const OTHER: SharedString = SharedString::const_str("(other)");
 /// | `toolyard_lists_total` | counter | |
 /// | `toolyard_lists_under_way` | gauge | |
 /// | `toolyard_list_seconds` | histogram | |
+/// | `toolyard_calls_running` | gauge | `tool` |
 /// | `toolyard_calls_total` | counter | `tool`, `outcome` |
 /// | `toolyard_tries_total` | counter | `tool` |
 /// | `toolyard_waits_total` | counter | `tool`, `on`: what was waited for |
@@ -37,6 +41,7 @@ pub fn measure(engine: &Engine) {
     describe_counter!("toolyard_lists_total", "Lists of calls that were taken.");
     describe_gauge!("toolyard_lists_under_way", "Lists that have not all their answers yet.");
     describe_histogram!("toolyard_list_seconds", Unit::Seconds, "From a list's start to its last answer.");
+    describe_gauge!("toolyard_calls_running", "Calls whose work has begun and not ended.");
     describe_counter!("toolyard_calls_total", "Calls that have their answer.");
     describe_counter!("toolyard_tries_total", "How often the work of a call began.");
     describe_counter!("toolyard_waits_total", "Calls that had to wait for something, by what it was.");
@@ -58,6 +63,8 @@ pub fn measure(engine: &Engine) {
 struct Meter {
     /// The own names of the tools, by what calls may call them.
     names: RwLock<HashMap<String, SharedString>>,
+    /// The calls whose work goes on: one may begin again after a pause, or end in one.
+    running: Mutex<HashSet<(RunId, usize)>>,
 }
 
 impl Meter {
@@ -70,6 +77,18 @@ impl Meter {
         let mut names = self.names.write();
         if names.len() < MOST_NAMES {
             names.insert(key.into_owned(), tool.to_owned().into());
+        }
+    }
+
+    fn begun(&self, run: RunId, call: &CallInfo) {
+        if self.running.lock().insert((run, call.index)) {
+            gauge!("toolyard_calls_running", "tool" => self.tool(call)).increment(1);
+        }
+    }
+
+    fn ended(&self, run: RunId, call: &CallInfo) {
+        if self.running.lock().remove(&(run, call.index)) {
+            gauge!("toolyard_calls_running", "tool" => self.tool(call)).decrement(1);
         }
     }
 
@@ -88,11 +107,16 @@ impl EventTap for Meter {
             EventKind::Accepted { call, place } => self.learn(&call.tool, &place.tool),
             EventKind::Waiting { call, on } => {
                 counter!("toolyard_waits_total", "tool" => self.tool(call), "on" => on.as_str()).increment(1);
+                if *on == WaitsFor::Retry {
+                    self.ended(event.run, call);
+                }
             }
             EventKind::Started(call) => {
                 counter!("toolyard_tries_total", "tool" => self.tool(call)).increment(1);
+                self.begun(event.run, call);
             }
             EventKind::Finished { call, outcome, waited, elapsed, .. } => {
+                self.ended(event.run, call);
                 let tool = self.tool(call);
                 let outcome = outcome.as_str();
                 counter!("toolyard_calls_total", "tool" => tool.clone(), "outcome" => outcome).increment(1);

@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::json;
 use toolyard::{
-    Engine, ExecuteOptions, Failure, ToolSpec,
+    Engine, ExecuteOptions, Failure, RetryPolicy, ToolSpec,
     telemetry::{PrometheusError, measure, serve_prometheus},
 };
 
-use crate::engine::tools::{call, echo, tool};
+use crate::engine::tools::{blocking, call, echo, tool};
 
 /// What is served there now.
 fn scrape(address: SocketAddr) -> String {
@@ -31,11 +31,31 @@ fn calls_are_counted_by_tool_and_outcome_and_invented_names_make_no_series() {
         tokio::task::yield_now().await;
         Err(Failure::failed("closed"))
     });
-    let engine = Engine::builder().tool(echo("echo")).alias("reverb", "echo").tool(shut).build().unwrap();
+    let looks = blocking(ToolSpec::new("looks"), move |_| Ok(scrape(address).into()));
+    let flaky = tool(ToolSpec::new("flaky").idempotent(true), |invocation| async move {
+        if invocation.context.attempt == 1 {
+            let mut once = Failure::failed("once");
+            once.detail.get_or_insert_default().retry_after_ms = Some(1);
+            return Err(once);
+        }
+        Ok("".into())
+    });
+    let builder =
+        Engine::builder().tool(echo("echo")).alias("reverb", "echo").tool(shut).tool(looks).tool(flaky);
+    let twice = RetryPolicy { attempts: 2, ..RetryPolicy::default() };
+    let engine = builder.retry(twice).build().unwrap();
     measure(&engine);
-    let called = ["echo", "ECHO", "reverb", "shut", "shut", "invented-1", "invented-2"];
+    let called = ["echo", "ECHO", "reverb", "shut", "shut", "invented-1", "invented-2", "flaky", "looks"];
     let calls = called.map(|name| call(name, json!({}))).to_vec();
-    engine.execute_blocking(calls, ExecuteOptions::new()).unwrap();
+    let report = engine.execute_blocking(calls, ExecuteOptions::new()).unwrap();
+    let meanwhile = report.results[8].output.as_ref().unwrap().to_text();
+    for line in [
+        r#"toolyard_calls_running{tool="looks"} 1"#,
+        r#"toolyard_calls_running{tool="flaky"} 0"#,
+        "toolyard_lists_under_way 1",
+    ] {
+        assert!(meanwhile.lines().any(|found| found == line), "{line} is not in:\n{meanwhile}");
+    }
     let text = scrape(address);
     for line in [
         r#"toolyard_calls_total{tool="echo",outcome="ok"} 3"#,
@@ -45,6 +65,8 @@ fn calls_are_counted_by_tool_and_outcome_and_invented_names_make_no_series() {
         r#"toolyard_tries_total{tool="shut"} 2"#,
         r#"toolyard_call_seconds_count{tool="echo"} 3"#,
         r#"toolyard_call_seconds_bucket{tool="echo",le="300"} 3"#,
+        r#"toolyard_calls_running{tool="shut"} 0"#,
+        r#"toolyard_calls_running{tool="looks"} 0"#,
         "toolyard_lists_total 1",
         "toolyard_lists_under_way 0",
     ] {
