@@ -122,7 +122,11 @@ async fn both_generations_of_the_sdk_work_over_http() {
         assert_eq!(squared.to_text(), "100000000000000000000020000000000000000000001");
 
         drop(server);
-        let refused = run(&engine, "s_add", json!({"a": 2})).await;
+        let mut refused = run(&engine, "s_add", json!({"a": 2})).await;
+        if refused.outcome == Outcome::Lost {
+            // It still went onto the connection that had just ended.
+            refused = run(&engine, "s_add", json!({"a": 2})).await;
+        }
         assert_eq!(refused.outcome, Outcome::NotStarted, "{refused:?}");
         let server = Listening::start(sdk, port, "streamable-http").await;
         assert_eq!(output(&engine, "s_add", json!({"a": 2})).await, Value::from(3));
