@@ -22,17 +22,14 @@ check() {
 }
 
 program=$(program_of instructions --no-default-features)
-for calls in 1 1000; do
-  actix=$(per_call actix "$calls" "$program")
-  task=$(per_call task "$calls" "$program")
-  if ((calls == 1)); then
-    message=$(per_call message "$calls" "$program")
-    check "list of 1, in the task: % of actix" $((100 * task / actix)) $of_one_in_task
-    check "list of 1, by message: % of actix" $((100 * message / actix)) $of_one_by_message
-  else
-    check "list of 1,000: % of actix" $((100 * task / actix)) $of_a_thousand
-  fi
-done
+actix=([1]=$(per_call actix 1 "$program") [1000]=$(per_call actix 1000 "$program"))
+# check_list CALLS WHAT LIMIT
+check_list() {
+  check "list of $1, by $2: % of actix" $((100 * $(per_call "$2" "$1" "$program") / actix[$1])) "$3"
+}
+check_list 1 task $of_one_in_task
+check_list 1 message $of_one_by_message
+check_list 1000 task $of_a_thousand
 
 million=$(program_of million --no-default-features)
 row=$("$million" engine 100000 0 | sed -n 's/^set up .* \([0-9]*\) bytes more for each agent.*/\1/p')

@@ -22,7 +22,6 @@ use crate::{
     messages::Crash,
     reply::{Finished, Group, MAILBOX, ReadyCall},
     restart::{DeathNote, Pulse},
-    supervisor::run::Run,
 };
 
 /// Runs the calls that arrive; one message for all calls of a list that may start together.
@@ -100,12 +99,8 @@ enum First {
 }
 
 /// Asks the tool, or the runner in its place, for the work of a call, which may be done at once.
-fn work_of(
-    begun: &Begun,
-    run: &Run,
-    invocation: Invocation,
-) -> Result<Guarded<ToolReturn>, Ended<ToolReturn>> {
-    let start = || match run.runner() {
+fn work_of(begun: &Begun, invocation: Invocation) -> Result<Guarded<ToolReturn>, Ended<ToolReturn>> {
+    let start = || match begun.run.runner() {
         Some(runner) => runner.run(begun.entry.tool.clone(), invocation),
         None => begun.entry.tool.clone().call(invocation),
     };
@@ -119,7 +114,7 @@ fn work_of(
 /// Starts the work and polls it once, here: a call that ends at once needs no task and no timer.
 fn poll_first(begun: &Begun, arguments: String) -> First {
     let _in_span = begun.span.enter();
-    match work_of(begun, &begun.run, begun.invocation(arguments)) {
+    match work_of(begun, begun.invocation(arguments)) {
         Err(ended) => First::Ended(settled(begun, ended)),
         Ok(mut work) => match work.poll_now() {
             Poll::Ready(ended) => First::Ended(settled(begun, ended)),
@@ -164,7 +159,7 @@ impl ToolActor {
         let on_thread = begun.clone();
         self.spawner.spawn_blocking(move || {
             let _in_span = on_thread.span.enter();
-            let work = work_of(&on_thread, &on_thread.run, invocation);
+            let work = work_of(&on_thread, invocation);
             let ended = work.map_or_else(|ended| ended, Guarded::block_on);
             drop(permits);
             // Nobody listens any more when the call was stopped: its answer is out.

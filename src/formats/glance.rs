@@ -2,8 +2,6 @@
 
 use toolyard_contract::{Arguments, CallId, ToolCall, strict::Scan};
 
-use super::item::is_blank;
-
 /// The fields that such a call has.
 #[derive(Default)]
 struct Fields<'a> {
@@ -35,7 +33,7 @@ pub(super) fn call(scan: &mut Scan<'_>) -> Option<ToolCall> {
         }
         _ => None,
     })?;
-    let name = call.name.filter(|name| !is_blank(name))?.into();
+    let name = call.name.filter(|name| !name.trim_start().is_empty())?.into();
     let id = call.id.map_or(CallId::Absent, CallId::from);
     Some(ToolCall { name, arguments: call.arguments.unwrap_or_default(), id })
 }

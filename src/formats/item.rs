@@ -137,11 +137,6 @@ fn call_id(raw: Option<&RawValue>) -> CallId {
     raw.map_or(CallId::Absent, CallId::from_raw)
 }
 
-/// Tells whether there is nothing to read in a name; cheaper than to trim it.
-pub(super) fn is_blank(name: &str) -> bool {
-    name.chars().all(char::is_whitespace)
-}
-
 /// The ids of an object that cannot be read as a whole.
 #[derive(Default, Deserialize)]
 struct Ids<'a> {
@@ -263,6 +258,6 @@ impl Parts<'_> {
             None => serde_json::from_str(raw.get())
                 .map_err(|_| format!("field \"name\" must be text, not {}", json::kind(raw)))?,
         };
-        if is_blank(&name) { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
+        if name.trim_start().is_empty() { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
     }
 }

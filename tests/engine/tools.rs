@@ -62,9 +62,7 @@ pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
 
 /// An engine whose clock stands still until everything waits.
 pub(crate) fn paused() -> EngineBuilder {
-    Engine::builder().system_runtime(|| {
-        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
-    })
+    Engine::builder().system_runtime(paused_runtime)
 }
 
 /// As `paused`, and the clock also stands still until the sender is dropped, however long it takes: what comes from
@@ -72,13 +70,16 @@ pub(crate) fn paused() -> EngineBuilder {
 pub(crate) fn held() -> (EngineBuilder, mpsc::Sender<()>) {
     let (held, until_dropped) = mpsc::channel();
     let builder = Engine::builder().system_runtime(|| {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let runtime = paused_runtime();
         // A paused clock moves only while no thread of the runtime works.
         runtime.spawn_blocking(move || until_dropped.recv());
         runtime
     });
     (builder, held)
+}
+
+fn paused_runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }
 
 /// The outcomes of a report, by name.

@@ -1,7 +1,5 @@
 //! What a tool gives back.
 
-use std::io;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 
@@ -25,10 +23,13 @@ impl Output {
     /// # Errors
     /// When the value cannot be written as JSON (a map with keys that are no text, say).
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        const SHORT: usize = 64;
         // Most outputs are short, and for those the copy costs less than to shrink a large buffer.
-        let mut short = Short::default();
-        if serde_json::to_writer(&mut short, value).is_ok()
-            && let Ok(text) = str::from_utf8(&short.bytes[..short.len])
+        let mut buffer = [0; SHORT];
+        let mut free = &mut buffer[..];
+        let written = serde_json::to_writer(&mut free, value).map(|()| SHORT - free.len());
+        if let Ok(written) = written
+            && let Ok(text) = str::from_utf8(&buffer[..written])
         {
             return RawValue::from_string(text.to_owned()).map(Self::Json);
         }
@@ -65,31 +66,6 @@ impl Output {
             Self::Text(text) => Value::String(text.clone()),
             Self::Json(raw) => serde_json::from_str(raw.get()).unwrap_or(Value::Null),
         }
-    }
-}
-
-/// Takes what is written as long as it is short.
-struct Short {
-    bytes: [u8; 64],
-    len: usize,
-}
-
-impl Default for Short {
-    fn default() -> Self {
-        Self { bytes: [0; 64], len: 0 }
-    }
-}
-
-impl io::Write for Short {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let end = self.len + bytes.len();
-        self.bytes.get_mut(self.len..end).ok_or(io::ErrorKind::WriteZero)?.copy_from_slice(bytes);
-        self.len = end;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
