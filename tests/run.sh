@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 setup=(packages tools venvs npm docker)
-checks=(format lint features licences test chaos doctest docs examples readme costs package)
+checks=(format lint features licences test chaos doctest docs manual examples readme costs package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -45,6 +45,8 @@ step_venvs() {
   venv bfcl --no-deps bfcl-eval==2026.3.23 mpmath==1.3.0
   # The judge of schemas from Python signatures.
   venv pydantic pydantic==2.14.4 jsonschema==4.26.0 typing_extensions==4.16.0 numpy==2.4.6
+  # What the manual is built with.
+  venv docs mkdocs-material==9.8.2
   # MCP servers on both generations of the SDK.
   venv mcp1 mcp==1.30.0
   venv mcp2 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
@@ -118,6 +120,11 @@ step_doctest() {
 
 step_docs() {
   RUSTDOCFLAGS="-D warnings" cargo doc "${workspace[@]}" --no-deps
+}
+
+# The manual builds, and each of its links leads somewhere.
+step_manual() {
+  NO_MKDOCS_2_WARNING=1 "$TOOLYARD_TEST_VENVS/venv-docs/bin/mkdocs" build --strict --quiet --site-dir "$CARGO_TARGET_DIR/manual"
 }
 
 # Every example ends by itself, without input.
