@@ -24,6 +24,7 @@ use crate::{
 pub(crate) struct Run {
     id: RunId,
     agent: Option<Arc<str>>,
+    node: Option<Arc<str>>,
     runner: Option<Arc<dyn Runner>>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
@@ -67,6 +68,7 @@ impl Run {
         Self {
             id,
             agent,
+            node: options.node.clone(),
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
             deadline: options.deadline.or(shared.deadline).and_then(|deadline| began.checked_add(deadline)),
@@ -223,7 +225,8 @@ impl Run {
 
     pub(crate) fn info(&self, position: u32) -> CallInfo {
         let Label { tool, id } = &self.labels[position as usize];
-        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone() }
+        let node = self.node.clone();
+        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone(), node }
     }
 
     /// The span of the list.
@@ -309,6 +312,7 @@ impl CallHost for Run {
         Box::pin(async move {
             let mut options = ExecuteOptions::new();
             options.agent.clone_from(&self.agent);
+            options.node.clone_from(&self.node);
             options.deadline = deadline.map(|at| at.saturating_duration_since(Instant::now().into_std()));
             options.ancestry = self.ancestry_of_child(position);
             let shared = self.shared.clone();
