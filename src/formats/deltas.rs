@@ -1,19 +1,25 @@
 //! Calls that arrive in pieces, as providers stream them.
 
-use serde_json::value::RawValue;
-use toolyard_contract::{Arguments, BadCall, CallId, ToolCall};
+use toolyard_contract::{BadCall, CallId, ToolCall};
 
+use self::partial::Partial;
 use super::DocumentError;
 
+mod chat;
 mod events;
+mod partial;
 
+#[cfg(test)]
+mod odd_tests;
+#[cfg(test)]
+mod property_tests;
 #[cfg(test)]
 mod tests;
 
 /// Puts calls together from the events of a stream.
 ///
 /// Pieces find their call by index, else by id, else they continue the last call; providers differ in what they
-/// send. A call that the stream did not finish is never run: it becomes a [`BadCall`].
+/// send. A call that the stream did not finish, or whose arguments got lost, is never run: it becomes a [`BadCall`].
 ///
 /// ```
 /// use toolyard::formats::Accumulator;
@@ -41,20 +47,12 @@ pub struct Accumulator {
 pub struct Delta {
     /// The call's place in the message. Some providers leave it out, or give every call the same.
     pub index: Option<u64>,
-    /// The call's id; usually on its first piece alone.
+    /// The call's id; usually on its first piece alone. Some servers make a new one for each piece.
     pub id: CallId,
-    /// The tool's name; usually on the call's first piece alone.
+    /// The tool's name; usually on the call's first piece alone. Some servers repeat it, or send it in pieces.
     pub name: Option<String>,
     /// What follows of the arguments' text.
     pub arguments: String,
-}
-
-#[derive(Debug)]
-struct Partial {
-    index: Option<u64>,
-    id: CallId,
-    name: String,
-    arguments: String,
 }
 
 #[derive(Debug, Default)]
@@ -78,26 +76,8 @@ impl Accumulator {
     }
 
     /// Takes one piece.
-    pub fn add(&mut self, mut delta: Delta) {
-        delta.name = delta.name.filter(|name| !name.is_empty());
-        if let Some(call) = self.call_of(&delta) {
-            let call = &mut self.calls[call];
-            if is_blank(&call.id) {
-                call.id = delta.id;
-            }
-            if let (true, Some(name)) = (call.name.is_empty(), delta.name) {
-                call.name = name;
-            }
-            call.arguments.push_str(&delta.arguments);
-            return;
-        }
-        self.begin(delta);
-    }
-
-    /// Takes the first piece of a new call.
-    fn begin(&mut self, delta: Delta) {
-        let Delta { index, id, name, arguments } = delta;
-        self.calls.push(Partial { index, id, name: name.unwrap_or_default(), arguments });
+    pub fn add(&mut self, delta: Delta) {
+        chat::add(&mut self.calls, delta);
     }
 
     /// Notes that the model said all it wanted to.
@@ -112,71 +92,17 @@ impl Accumulator {
 
     /// Gives the calls in the model's order, those that were not finished as bad calls.
     pub fn finish(mut self) -> Vec<Result<ToolCall, BadCall>> {
+        self.calls.retain(|call| !call.is_nothing());
         if self.calls.iter().all(|call| call.index.is_some()) {
             self.calls.sort_by_key(|call| call.index);
         }
-        let end = self.end;
-        self.calls.into_iter().enumerate().map(|(position, call)| call.finish(position, &end)).collect()
-    }
-
-    /// The call that a piece belongs to; `None` when it begins a new one.
-    fn call_of(&self, delta: &Delta) -> Option<usize> {
-        let last_with = |belongs: &dyn Fn(&Partial) -> bool| self.calls.iter().rposition(belongs);
-        let found = match (delta.index, &delta.id) {
-            (Some(index), _) => last_with(&|call| call.index == Some(index)),
-            (None, id) if !is_blank(id) => last_with(&|call| call.id == *id),
-            (None, _) => self.calls.len().checked_sub(1),
-        }?;
-        let call = &self.calls[found];
-        let other_id = !is_blank(&delta.id) && !is_blank(&call.id) && delta.id != call.id;
-        let same_id = !is_blank(&delta.id) && delta.id == call.id;
-        // Without an id a name begins a call, unless it only repeats that of a call under way.
-        let begins = delta.name.as_ref().is_some_and(|name| *name != call.name || is_whole(&call.arguments));
-        let named_already = !call.name.is_empty();
-        if other_id || (begins && named_already && !same_id) { None } else { Some(found) }
-    }
-
-    /// The last call at this place, when there is one.
-    fn at(&mut self, index: Option<u64>) -> Option<&mut Partial> {
-        self.calls.iter_mut().rev().find(|call| call.index == index)
-    }
-}
-
-impl Partial {
-    fn finish(self, position: usize, end: &End) -> Result<ToolCall, BadCall> {
-        let reason = match end {
-            _ if self.name.trim().is_empty() => Some("field \"name\" is missing".to_owned()),
-            End::Complete => None,
-            _ if is_whole(&self.arguments) => None,
-            End::Missing => Some("the stream ended before the call was complete".to_owned()),
-            End::Cut(reason) => {
-                Some(format!("the call was cut off ({reason}); its arguments are not complete"))
-            }
-        };
-        match reason {
-            Some(reason) => Err(BadCall {
-                name: self.name.into(),
-                id: self.id,
-                error: format!("item {position}: {reason}"),
-            }),
-            None => Ok(ToolCall {
-                name: self.name.into(),
-                arguments: Arguments::from_text(self.arguments),
-                id: self.id,
-            }),
+        // Arguments that name no call are missing somewhere else.
+        let is_torn = self.calls.iter().any(Partial::is_stray);
+        if !self.calls.iter().any(Partial::has_arguments) {
+            self.calls.iter_mut().for_each(|call| call.doubt = None); // none can be missing
         }
-    }
-}
-
-/// Tells whether arguments are one whole JSON object: nothing can follow it.
-fn is_whole(arguments: &str) -> bool {
-    arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok()
-}
-
-fn is_blank(id: &CallId) -> bool {
-    match id {
-        CallId::Absent => true,
-        CallId::Text(text) => text.trim().is_empty(),
-        CallId::Other(_) => false,
+        let end = self.end;
+        let finish = |(position, call): (usize, Partial)| call.finish(position, &end, is_torn);
+        self.calls.into_iter().enumerate().map(finish).collect()
     }
 }

@@ -1,109 +1,72 @@
 //! The events of each provider's stream.
+//!
+//! Fields are read loosely: one of a kind that nobody expects is taken as missing, so that no call is run
+//! with half of what belongs to it, and none is lost over a field that does not matter.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use toolyard_contract::CallId;
 
-use super::{Accumulator, Delta};
+use super::Accumulator;
 use crate::formats::document::{DocumentError, parse, utf8};
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
 
 /// The fields that tell providers apart, and those of the providers that tag their events.
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(default, rename = "type")]
-    kind: String,
+    #[serde(default, rename = "type", deserialize_with = "word")]
+    kind: Option<String>,
     #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<Vec<chat::Choice<'a>>>,
     #[serde(borrow)]
-    candidates: Option<Vec<Candidate<'a>>>,
+    candidates: Option<Vec<gemini::Candidate<'a>>>,
+    #[serde(default, deserialize_with = "place")]
     index: Option<u64>,
+    #[serde(default, deserialize_with = "place")]
     output_index: Option<u64>,
+    #[serde(borrow)]
+    item_id: Option<&'a RawValue>,
     #[serde(borrow)]
     item: Option<Piece<'a>>,
     #[serde(borrow)]
     content_block: Option<Piece<'a>>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    response: Option<Response>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default)]
-    index: u64,
     #[serde(borrow)]
-    delta: Option<ChatDelta<'a>>,
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ChatDelta<'a> {
+    arguments: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "word")]
+    name: Option<String>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<ChatCall<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct ChatCall<'a> {
-    index: Option<u64>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function: Option<Piece<'a>>,
+    response: Option<responses::Response<'a>>,
 }
 
 /// A call, or what is there of it, in the names of any provider.
 #[derive(Deserialize)]
 struct Piece<'a> {
-    #[serde(default, rename = "type")]
-    kind: String,
+    #[serde(default, rename = "type", deserialize_with = "word")]
+    kind: Option<String>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     call_id: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "word")]
     name: Option<String>,
+    #[serde(default, deserialize_with = "word")]
+    status: Option<String>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Candidate<'a> {
-    #[serde(borrow)]
-    content: Option<Content<'a>>,
-    #[serde(rename = "finishReason")]
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Content<'a> {
-    #[serde(borrow, default)]
-    parts: Vec<Part<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, rename = "functionCall")]
-    function_call: Option<Piece<'a>>,
-}
-
-/// A `delta` of Anthropic's stream.
-#[derive(Deserialize)]
-struct BlockDelta {
-    partial_json: Option<String>,
-    stop_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    incomplete_details: Option<Incomplete>,
-}
-
-#[derive(Deserialize)]
-struct Incomplete {
-    reason: Option<String>,
+    #[serde(borrow, rename = "partialArgs", alias = "partial_args")]
+    partial_args: Option<&'a RawValue>,
+    #[serde(borrow, rename = "willContinue", alias = "will_continue")]
+    will_continue: Option<&'a RawValue>,
 }
 
 pub(super) fn read(calls: &mut Accumulator, data: &[u8]) -> Result<(), DocumentError> {
@@ -112,93 +75,17 @@ pub(super) fn read(calls: &mut Accumulator, data: &[u8]) -> Result<(), DocumentE
         return Ok(());
     }
     let event: Event<'_> = parse(text)?;
-    match event.kind.as_str() {
-        "content_block_start" | "content_block_delta" | "message_delta" => anthropic(calls, event),
-        kind if kind.starts_with("response.") => {
-            responses(calls, event);
-            Ok(())
+    match event.kind.as_deref().unwrap_or_default() {
+        "content_block_start" | "content_block_delta" | "message_delta" => {
+            return anthropic::read(calls, event);
         }
+        kind if kind.starts_with("response.") => responses::read(calls, event),
         _ => {
-            chat(calls, event.choices.unwrap_or_default());
-            gemini(calls, event.candidates.unwrap_or_default());
-            Ok(())
+            chat::read(calls, event.choices.unwrap_or_default());
+            gemini::read(calls, event.candidates.unwrap_or_default());
         }
     }
-}
-
-fn chat(calls: &mut Accumulator, choices: Vec<Choice<'_>>) {
-    let Some(choice) = choices.into_iter().find(|choice| choice.index == 0) else { return };
-    for call in choice.delta.and_then(|delta| delta.tool_calls).unwrap_or_default() {
-        let (name, arguments) =
-            call.function.map_or((None, None), |function| (function.name, function.arguments));
-        calls.add(Delta { index: call.index, id: id(call.id), name, arguments: text(arguments) });
-    }
-    end(calls, choice.finish_reason, &["tool_calls", "stop", "function_call"]);
-}
-
-fn responses(calls: &mut Accumulator, event: Event<'_>) {
-    let index = event.output_index;
-    match event.kind.as_str() {
-        "response.output_item.added" => {
-            if let Some(item) = event.item.filter(|item| item.kind == "function_call") {
-                let id = id(item.call_id.or(item.id));
-                calls.add(Delta { index, id, name: item.name, arguments: text(item.arguments) });
-            }
-        }
-        "response.function_call_arguments.delta" => {
-            if let (Some(call), Some(delta)) = (calls.at(index), event.delta) {
-                call.arguments.push_str(&text(Some(delta)));
-            }
-        }
-        // The whole item once more: what it says counts, also where a piece was lost.
-        "response.output_item.done" => {
-            if let (Some(call), Some(item)) = (calls.at(index), event.item)
-                && item.arguments.is_some()
-            {
-                call.arguments = text(item.arguments);
-            }
-        }
-        "response.completed" => calls.complete(),
-        "response.incomplete" => {
-            let details = event.response.and_then(|response| response.incomplete_details);
-            calls.cut_off(
-                details.and_then(|details| details.reason).unwrap_or_else(|| "incomplete".to_owned()),
-            );
-        }
-        _ => {}
-    }
-}
-
-fn anthropic(calls: &mut Accumulator, event: Event<'_>) -> Result<(), DocumentError> {
-    if let Some(block) = event.content_block.filter(|block| block.kind == "tool_use") {
-        let input = block.input.map(RawValue::get).filter(|input| *input != "{}").unwrap_or_default();
-        calls.add(Delta {
-            index: event.index,
-            id: id(block.id),
-            name: block.name,
-            arguments: input.to_owned(),
-        });
-    }
-    let Some(delta) = event.delta else { return Ok(()) };
-    let delta: BlockDelta = parse(delta.get())?;
-    // Other blocks stream JSON too, of calls that the provider runs itself.
-    if let (Some(piece), Some(call)) = (delta.partial_json, calls.at(event.index)) {
-        call.arguments.push_str(&piece);
-    }
-    end(calls, delta.stop_reason, &["tool_use", "end_turn", "stop_sequence", "pause_turn"]);
     Ok(())
-}
-
-/// Gemini streams whole calls.
-fn gemini(calls: &mut Accumulator, candidates: Vec<Candidate<'_>>) {
-    let Some(candidate) = candidates.into_iter().next() else { return };
-    for call in
-        candidate.content.into_iter().flat_map(|content| content.parts).filter_map(|part| part.function_call)
-    {
-        let arguments = call.args.map_or("{}", RawValue::get).to_owned();
-        calls.begin(Delta { index: None, id: id(call.id), name: call.name, arguments });
-    }
-    end(calls, candidate.finish_reason, &["STOP"]);
 }
 
 fn end(calls: &mut Accumulator, reason: Option<String>, complete: &[&str]) {
@@ -220,4 +107,21 @@ fn text(raw: Option<&RawValue>) -> String {
         "null" => String::new(),
         json => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),
     }
+}
+
+fn is_there(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get() != "null")
+}
+
+/// Reads text; anything else is nothing.
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
+}
+
+/// Reads a place in a list, also one that is text (`"0"`); anything else (`-1`) says nothing.
+fn place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    let digits = raw.get().trim_matches('"').trim();
+    Ok(digits.strip_suffix(".0").unwrap_or(digits).parse().ok())
 }

@@ -1,5 +1,7 @@
 use serde_json::{Value, json};
 
+use toolyard_contract::Arguments;
+
 use super::*;
 
 fn finish(events: &[&str]) -> Vec<Result<ToolCall, BadCall>> {
