@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use toolyard_contract::ToolResult;
 
+use super::content;
+
 /// The provider's id as text; `None` when there was none, or a blank one.
 pub(super) fn given_id(result: &ToolResult) -> Option<Cow<'_, str>> {
     result.id.to_text()
@@ -14,12 +16,23 @@ pub(super) fn id(result: &ToolResult) -> Cow<'_, str> {
     given_id(result).unwrap_or_else(|| format!("call_{}", result.index).into())
 }
 
-/// What the model reads: the output, or how the call ended and what there is of an output.
+/// What the model reads where there is text alone: the output, or how the call ended and what there is of
+/// an output. Images and the like are named.
 pub(super) fn text(result: &ToolResult) -> Cow<'_, str> {
+    if let Some(blocks) = content::blocks(result) {
+        return content::as_text(blocks, "an answer of this form takes text alone").into();
+    }
     let output = result.output.as_ref().map_or("", |output| output.to_text());
     match &result.error {
         None => output.into(),
-        Some(error) if output.is_empty() => format!("{}: {error}", result.outcome).into(),
+        Some(error) if output.is_empty() || is_error(result, output) => {
+            format!("{}: {error}", result.outcome).into()
+        }
         Some(error) => format!("{}: {error}\n\n{output}", result.outcome).into(),
     }
+}
+
+/// Tells whether a text only says the error once more, as that of a failed MCP call does.
+pub(super) fn is_error(result: &ToolResult, text: &str) -> bool {
+    result.error.as_deref().is_some_and(|error| error.trim() == text.trim())
 }

@@ -11,6 +11,7 @@ pub mod responses;
 pub mod schema;
 
 mod answer;
+mod content;
 mod declared;
 mod deltas;
 mod document;

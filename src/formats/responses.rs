@@ -8,6 +8,7 @@ use toolyard_contract::ToolResult;
 
 use super::{
     answer,
+    content::{self, Block, Content},
     item::{Item, Parts},
 };
 
@@ -22,7 +23,16 @@ pub struct FunctionCallOutput<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     call_id: Cow<'a, str>,
-    output: Cow<'a, str>,
+    output: Content<'a, InputPart<'a>>,
+}
+
+/// The kinds of parts that an output can have.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum InputPart<'a> {
+    InputText { text: Cow<'a, str> },
+    InputImage { image_url: String },
+    InputFile { filename: &'a str, file_data: String },
 }
 
 /// Gives one `function_call_output` item per result.
@@ -34,6 +44,26 @@ fn item(result: &ToolResult) -> FunctionCallOutput<'_> {
     FunctionCallOutput {
         kind: "function_call_output",
         call_id: answer::id(result),
-        output: answer::text(result),
+        output: match content::blocks(result) {
+            None => Content::Text(answer::text(result)),
+            Some(blocks) => Content::Blocks(blocks.into_iter().map(part).collect()),
+        },
+    }
+}
+
+fn part(block: Block<'_>) -> InputPart<'_> {
+    let media = match block {
+        Block::Media(media) => media,
+        Block::Text(text) => return InputPart::InputText { text },
+    };
+    match media.mime.as_str() {
+        "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
+            InputPart::InputImage { image_url: media.data_url() }
+        }
+        "application/pdf" => {
+            let file = media.name.and_then(|name| name.rsplit('/').next()).filter(|file| !file.is_empty());
+            InputPart::InputFile { filename: file.unwrap_or("file.pdf"), file_data: media.data_url() }
+        }
+        _ => InputPart::InputText { text: media.named("this form takes no such media").into() },
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolyard::{Arguments, EventKind, ExecuteOptions, Outcome, ToolCall};
+use toolyard::{
+    Arguments, EventKind, ExecuteOptions, Outcome, ToolCall,
+    formats::{anthropic, gemini},
+};
 
 use super::{engine_with, eventually, output, run, run_with, server, status};
 
@@ -28,6 +31,26 @@ async fn every_kind_of_content_comes_through() {
     assert_eq!(detail.meta, Some(json!({"m": 1})));
     let failed = run(&engine, "s_content", json!({"content": [text], "isError": true})).await;
     assert_eq!((failed.outcome, failed.error.as_deref()), (Outcome::Failed, Some("t")));
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn images_are_blocks_of_the_provider_and_a_failure_is_said_once() {
+    let engine = engine_with([("s", server([]))]).await;
+    let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+    let text = json!({"type": "text", "text": "a cat"});
+    let shown = run(&engine, "s_content", json!({"content": [text, image]})).await;
+    let failed = run(&engine, "s_content", json!({"content": [text], "isError": true})).await;
+    let results = [shown, failed];
+    let blocks = json!(anthropic::blocks(&results));
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
+    let expected = json!([{"type": "text", "text": "a cat"}, {"type": "image", "source": source}]);
+    assert_eq!(blocks[0]["content"], expected);
+    assert_eq!((&blocks[1]["content"], &blocks[1]["is_error"]), (&json!("failed: a cat"), &json!(true)));
+    let parts = json!(gemini::response_parts(&results));
+    let inline = json!([{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]);
+    assert_eq!(parts[0]["functionResponse"]["parts"], inline);
+    assert_eq!(parts[1]["functionResponse"]["response"], json!({"error": "a cat"}));
     engine.shutdown(Duration::ZERO).await;
 }
 
