@@ -7,16 +7,18 @@ use bollard::models::{
 };
 
 use super::{
-    config::SandboxConfig,
+    config::{SandboxConfig, SandboxSeccomp},
     docker::{Daemon, Input, Output},
     error::SandboxError,
     owner::Owner,
+    seccomp,
 };
 
 /// The agent's source, in the order of its parts.
 const AGENT: &str = concat!(
     include_str!("agent/wire.py"),
     include_str!("agent/processes.py"),
+    include_str!("agent/condition.py"),
     include_str!("agent/files.py"),
     include_str!("agent/child.py"),
     include_str!("agent/session.py"),
@@ -29,6 +31,11 @@ const BEGIN: &str = "import sys; exec(compile(sys.argv[1], '<agent>', 'exec'))";
 
 /// Ends when its input ends, as the agent does.
 const WITHOUT_AGENT: &str = "cat >/dev/null";
+
+/// A folder in memory takes one file for so many of its bytes, as a small page, and this many in any case: empty files
+/// take memory of the kernel, too.
+const BYTES_FOR_A_FILE: u64 = 4096;
+const FEWEST_FILES: u64 = 1024;
 
 /// What serves a container's runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +86,7 @@ impl Container {
         let mut made = Made { daemon: daemon.clone(), name: Some(owner.container_name(&config.name)) };
         let name = made.name.clone().unwrap_or_default();
         let started = async {
-            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, &service)).await?;
+            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, &service)?).await?;
             if !config.without_limits
                 && let Some(reason) = warnings.into_iter().find(|warning| is_about_limits(warning))
             {
@@ -136,7 +143,11 @@ fn is_about_limits(warning: &str) -> bool {
     no_limit.iter().any(|text| warning.contains(text))
 }
 
-fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCreateBody {
+fn body(
+    config: &SandboxConfig,
+    owner: &Owner,
+    service: &Service,
+) -> Result<ContainerCreateBody, SandboxError> {
     let life = Some(config.life);
     let (command, life) = match service {
         Service::Agent => (vec![&*config.python, "-I", "-S", "-B", "-c", BEGIN, AGENT], life),
@@ -146,8 +157,8 @@ fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCr
         Service::Program(command) => (command.iter().map(String::as_str).collect(), None),
     };
     // A program knows nothing of the duties of a first process.
-    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config) };
-    ContainerCreateBody {
+    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config)? };
+    Ok(ContainerCreateBody {
         image: Some(config.image.clone()),
         entrypoint: Some(config.entrypoint.clone()),
         cmd: Some(command.into_iter().map(str::to_owned).collect()),
@@ -163,7 +174,7 @@ fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCr
         attach_stderr: Some(true),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
-    }
+    })
 }
 
 fn environment(config: &SandboxConfig) -> Vec<String> {
@@ -178,23 +189,22 @@ fn environment(config: &SandboxConfig) -> Vec<String> {
     variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn host_config(config: &SandboxConfig) -> HostConfig {
+fn host_config(config: &SandboxConfig) -> Result<HostConfig, SandboxError> {
     let memory = i64::try_from(config.memory_bytes).unwrap_or(i64::MAX);
     let most = |name: &str, limit: u32| ResourcesUlimits {
         name: Some(name.to_owned()),
         soft: Some(limit.into()),
         hard: Some(limit.into()),
     };
-    let folder = |bytes: u64| format!("rw,exec,nosuid,nodev,mode=1777,size={bytes}");
+    let folder = |bytes: u64| {
+        let files = (bytes / BYTES_FOR_A_FILE).max(FEWEST_FILES);
+        format!("rw,exec,nosuid,nodev,mode=1777,size={bytes},nr_inodes={files}")
+    };
     let folders = [
         (config.working_dir.clone(), folder(config.workspace_bytes)),
         ("/tmp".to_owned(), folder(config.tmp_bytes)),
     ];
-    let mut security = Vec::new();
-    if !config.new_privileges {
-        security.push("no-new-privileges".to_owned());
-    }
-    HostConfig {
+    Ok(HostConfig {
         network_mode: Some(config.network.mode().to_owned()),
         readonly_rootfs: Some(!config.writable_root),
         tmpfs: Some(HashMap::from(folders)),
@@ -209,13 +219,38 @@ fn host_config(config: &SandboxConfig) -> HostConfig {
         ulimits: Some(vec![most("nofile", config.open_files), most("core", 0)]),
         cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(config.capabilities.clone()),
-        security_opt: Some(security),
+        security_opt: Some(security(config)?),
         runtime: config.runtime.clone(),
         auto_remove: Some(config.auto_remove),
         // What the first process prints is our business, and the daemon's disk has no limit.
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         ..HostConfig::default()
+    })
+}
+
+/// What takes rights from the code inside.
+///
+/// # Errors
+/// When the file of a profile cannot be read.
+fn security(config: &SandboxConfig) -> Result<Vec<String>, SandboxError> {
+    let mut security = Vec::new();
+    if !config.new_privileges {
+        security.push("no-new-privileges".to_owned());
     }
+    match &config.seccomp {
+        SandboxSeccomp::Own => security.push(format!("seccomp={}", seccomp::profile(&config.network))),
+        SandboxSeccomp::File(path) => {
+            let profile = std::fs::read_to_string(path).map_err(|error| SandboxError::Refused {
+                reason: format!(
+                    "its seccomp profile {:?} cannot be read: {error}",
+                    path.display().to_string()
+                ),
+            })?;
+            security.push(format!("seccomp={profile}"));
+        }
+        SandboxSeccomp::Daemon => {}
+    }
+    Ok(security)
 }
 
 fn mounts(config: &SandboxConfig) -> Vec<Mount> {
