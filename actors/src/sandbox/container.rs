@@ -7,11 +7,11 @@ use bollard::models::{
 };
 
 use super::{
-    config::{SandboxConfig, SandboxSeccomp},
+    config::SandboxConfig,
     docker::{Daemon, Input, Output},
     error::SandboxError,
     owner::Owner,
-    seccomp,
+    security::Security,
 };
 
 /// The agent's source, in the order of its parts.
@@ -86,7 +86,9 @@ impl Container {
         let mut made = Made { daemon: daemon.clone(), name: Some(owner.container_name(&config.name)) };
         let name = made.name.clone().unwrap_or_default();
         let started = async {
-            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, &service)?).await?;
+            let security = Security::of(config, daemon)?;
+            let body = body(config, owner, &service, &security);
+            let (id, warnings) = daemon.create(&name, &config.image, body).await?;
             if !config.without_limits
                 && let Some(reason) = warnings.into_iter().find(|warning| is_about_limits(warning))
             {
@@ -147,7 +149,8 @@ fn body(
     config: &SandboxConfig,
     owner: &Owner,
     service: &Service,
-) -> Result<ContainerCreateBody, SandboxError> {
+    security: &Security,
+) -> ContainerCreateBody {
     let life = Some(config.life);
     let (command, life) = match service {
         Service::Agent => (vec![&*config.python, "-I", "-S", "-B", "-c", BEGIN, AGENT], life),
@@ -157,8 +160,8 @@ fn body(
         Service::Program(command) => (command.iter().map(String::as_str).collect(), None),
     };
     // A program knows nothing of the duties of a first process.
-    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config)? };
-    Ok(ContainerCreateBody {
+    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config, security) };
+    ContainerCreateBody {
         image: Some(config.image.clone()),
         entrypoint: Some(config.entrypoint.clone()),
         cmd: Some(command.into_iter().map(str::to_owned).collect()),
@@ -174,7 +177,7 @@ fn body(
         attach_stderr: Some(true),
         host_config: Some(host_config),
         ..ContainerCreateBody::default()
-    })
+    }
 }
 
 fn environment(config: &SandboxConfig) -> Vec<String> {
@@ -189,7 +192,7 @@ fn environment(config: &SandboxConfig) -> Vec<String> {
     variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn host_config(config: &SandboxConfig) -> Result<HostConfig, SandboxError> {
+fn host_config(config: &SandboxConfig, security: &Security) -> HostConfig {
     let memory = i64::try_from(config.memory_bytes).unwrap_or(i64::MAX);
     let most = |name: &str, limit: u32| ResourcesUlimits {
         name: Some(name.to_owned()),
@@ -198,13 +201,14 @@ fn host_config(config: &SandboxConfig) -> Result<HostConfig, SandboxError> {
     };
     let folder = |bytes: u64| {
         let files = (bytes / BYTES_FOR_A_FILE).max(FEWEST_FILES);
-        format!("rw,exec,nosuid,nodev,mode=1777,size={bytes},nr_inodes={files}")
+        let files = if security.bounds_files { format!(",nr_inodes={files}") } else { String::new() };
+        format!("rw,exec,nosuid,nodev,mode=1777,size={bytes}{files}")
     };
     let folders = [
         (config.working_dir.clone(), folder(config.workspace_bytes)),
         ("/tmp".to_owned(), folder(config.tmp_bytes)),
     ];
-    Ok(HostConfig {
+    HostConfig {
         network_mode: Some(config.network.mode().to_owned()),
         readonly_rootfs: Some(!config.writable_root),
         tmpfs: Some(HashMap::from(folders)),
@@ -219,38 +223,13 @@ fn host_config(config: &SandboxConfig) -> Result<HostConfig, SandboxError> {
         ulimits: Some(vec![most("nofile", config.open_files), most("core", 0)]),
         cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(config.capabilities.clone()),
-        security_opt: Some(security(config)?),
+        security_opt: Some(security.options.clone()),
         runtime: config.runtime.clone(),
         auto_remove: Some(config.auto_remove),
         // What the first process prints is our business, and the daemon's disk has no limit.
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         ..HostConfig::default()
-    })
-}
-
-/// What takes rights from the code inside.
-///
-/// # Errors
-/// When the file of a profile cannot be read.
-fn security(config: &SandboxConfig) -> Result<Vec<String>, SandboxError> {
-    let mut security = Vec::new();
-    if !config.new_privileges {
-        security.push("no-new-privileges".to_owned());
     }
-    match &config.seccomp {
-        SandboxSeccomp::Own => security.push(format!("seccomp={}", seccomp::profile(&config.network))),
-        SandboxSeccomp::File(path) => {
-            let profile = std::fs::read_to_string(path).map_err(|error| SandboxError::Refused {
-                reason: format!(
-                    "its seccomp profile {:?} cannot be read: {error}",
-                    path.display().to_string()
-                ),
-            })?;
-            security.push(format!("seccomp={profile}"));
-        }
-        SandboxSeccomp::Daemon => {}
-    }
-    Ok(security)
 }
 
 fn mounts(config: &SandboxConfig) -> Vec<Mount> {

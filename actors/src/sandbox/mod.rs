@@ -27,6 +27,7 @@ mod program;
 mod run;
 mod runner;
 mod seccomp;
+mod security;
 mod session;
 mod wire;
 
