@@ -43,7 +43,7 @@ async fn nothing_is_reached_and_the_next_user_finds_a_container_as_new() {
     };
     assert!(names.len() >= 60, "{} attempts", names.len());
     // Some attempts of one user, each in a run of its own, then the next user.
-    for some in names.chunks(8) {
+    for some in names.chunks(24) {
         let sandbox = engine.sandbox().lease(None).await.unwrap();
         for name in some {
             let attempt = format!("{ATTEMPTS}\nreached(ATTEMPTS[{name:?}])\nprint('tried')");
