@@ -26,33 +26,41 @@ impl Security {
     /// # Errors
     /// When a profile cannot be read, or be written where Podman finds it.
     pub(super) fn of(config: &SandboxConfig, daemon: &Daemon) -> Result<Self, SandboxError> {
-        let mut made = Self { options: Vec::new(), bounds_files: !daemon.is_podman, _profile: None };
+        let mut options = Vec::new();
         if !config.new_privileges {
-            made.options.push("no-new-privileges".to_owned());
+            options.push("no-new-privileges".to_owned());
         }
-        let profile = match &config.seccomp {
-            SandboxSeccomp::Own => seccomp::profile(&config.network),
-            SandboxSeccomp::File(path) => {
-                fs::read_to_string(path).map_err(|error| SandboxError::Refused {
-                    reason: format!(
-                        "its seccomp profile {:?} cannot be read: {error}",
-                        path.display().to_string()
-                    ),
-                })?
+        let mut file = None;
+        if let Some(profile) = profile(config)? {
+            if daemon.is_podman {
+                let written = write(&profile).map_err(|error| SandboxError::Refused {
+                    reason: format!("its seccomp profile cannot be written to a file for Podman: {error}"),
+                })?;
+                options.push(format!("seccomp={}", written.path().display()));
+                file = Some(written);
+            } else {
+                options.push(format!("seccomp={profile}"));
             }
-            SandboxSeccomp::Daemon => return Ok(made),
-        };
-        if daemon.is_podman {
-            let file = write(&profile).map_err(|error| SandboxError::Refused {
-                reason: format!("its seccomp profile cannot be written to a file for Podman: {error}"),
-            })?;
-            made.options.push(format!("seccomp={}", file.path().display()));
-            made._profile = Some(file);
-        } else {
-            made.options.push(format!("seccomp={profile}"));
         }
-        Ok(made)
+        Ok(Self { options, bounds_files: !daemon.is_podman, _profile: file })
     }
+}
+
+/// The text of the profile; none where it is the daemon's.
+fn profile(config: &SandboxConfig) -> Result<Option<String>, SandboxError> {
+    Ok(match &config.seccomp {
+        SandboxSeccomp::Own => Some(seccomp::profile(&config.network)),
+        SandboxSeccomp::Daemon => None,
+        SandboxSeccomp::File(path) => {
+            let read = fs::read_to_string(path).map_err(|error| SandboxError::Refused {
+                reason: format!(
+                    "its seccomp profile {:?} cannot be read: {error}",
+                    path.display().to_string()
+                ),
+            })?;
+            Some(read)
+        }
+    })
 }
 
 fn write(profile: &str) -> std::io::Result<NamedTempFile> {
