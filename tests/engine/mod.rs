@@ -7,6 +7,7 @@ mod embed;
 mod fairness;
 mod faults;
 mod huge_results;
+mod inherit;
 mod limits;
 mod managers;
 mod nodes;

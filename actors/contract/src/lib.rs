@@ -38,6 +38,7 @@ pub mod set;
 pub mod spec;
 pub mod state;
 pub mod strict;
+pub mod submit;
 pub mod suspend;
 pub mod tool;
 pub mod work;
@@ -66,13 +67,14 @@ pub use provider::{Provided, ProviderError, ProviderOptions, ToolProvider};
 pub use rate::Rate;
 pub use resolve::{BuildError, CustomTail, Resolved, ToolSource};
 pub use result::ToolResult;
-pub use runner::Runner;
+pub use runner::{Runner, StateReturn};
 pub use set::{Duplicate, DuplicatePolicy, SharedTool, ToolSet};
 pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
 pub use state::{
     Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,
     StateWork, Stateful, StatefulTool, ToolState,
 };
+pub use submit::SubmitOptions;
 pub use suspend::{
     Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,
     SuspendedCall, SuspendedList, SuspensionStore,
