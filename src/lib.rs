@@ -19,6 +19,8 @@ pub mod persist;
 mod providers;
 #[cfg(feature = "python")]
 mod python;
+#[doc(hidden)] // for the program
+pub mod replace;
 #[cfg(feature = "docker")]
 pub mod sandbox;
 #[cfg(feature = "tower")]
