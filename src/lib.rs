@@ -37,7 +37,7 @@ pub mod timeline;
 pub use attach::Attached;
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
-pub use node::{Blackboard, NodeStatus, ToolNode};
+pub use node::{Blackboard, NodeStatus, RecordMismatch, ToolNode};
 pub use providers::Refresh;
 #[cfg(feature = "tower")]
 pub use service::ListRequest;

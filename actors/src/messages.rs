@@ -169,6 +169,8 @@ pub struct ExecuteOptions {
     pub runner: Option<Arc<dyn Runner>>,
     /// Tools for this list alone; the engine's own tools win over them. Default: none.
     pub guests: Vec<Arc<dyn Tool>>,
+    /// The node of a behaviour tree that submits the list: events about its calls name it. Default: none.
+    pub node: Option<Arc<str>>,
     /// The span that the list's own span is to be in. Default: the current one where the list begins.
     pub caller: Option<tracing::Span>,
     /// The calls that go on after they waited, by position.
@@ -187,6 +189,13 @@ impl ExecuteOptions {
     #[must_use]
     pub fn agent(mut self, agent: impl Into<Arc<str>>) -> Self {
         self.agent = Some(agent.into());
+        self
+    }
+
+    /// Names the node of a behaviour tree that submits the list.
+    #[must_use]
+    pub fn node(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.node = Some(name.into());
         self
     }
 

@@ -19,3 +19,4 @@ mod retries;
 pub(crate) mod state;
 mod state_files;
 pub(crate) mod tools;
+mod waiting_nodes;

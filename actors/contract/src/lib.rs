@@ -76,8 +76,8 @@ pub use state::{
 };
 pub use submit::SubmitOptions;
 pub use suspend::{
-    Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,
-    SuspendedCall, SuspendedList, SuspensionStore,
+    Answer, Answers, Binding, ChangedCall, Need, ParkedCall, RecordError, Refusal, Request, Restored,
+    Resumption, Standing, SuspendedCall, SuspendedList, SuspensionStore,
 };
 pub use tool::{IntoTool, Tool};
 pub use work::ToolFuture;

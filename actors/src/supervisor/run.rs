@@ -31,6 +31,7 @@ pub(crate) struct Run {
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
     inject_policy: InjectPolicy,
+    node: Option<Arc<str>>,
     runner: Option<Arc<dyn Runner>>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
@@ -69,6 +70,7 @@ impl Run {
             agent,
             injected: options.injected.clone(),
             inject_policy: options.inject_policy,
+            node: options.node.clone(),
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
             deadline: options.deadline.or(shared.deadline).and_then(|deadline| began.checked_add(deadline)),
@@ -114,6 +116,11 @@ impl Run {
 
     pub(crate) fn depth(&self) -> usize {
         self.ancestry.depth
+    }
+
+    /// The behaviour-tree node that the list runs for.
+    pub(super) fn node(&self) -> Option<&Arc<str>> {
+        self.node.as_ref()
     }
 
     pub(crate) fn agent_id(&self) -> Option<&Arc<str>> {
@@ -244,7 +251,8 @@ impl Run {
 
     pub(crate) fn info(&self, position: u32) -> CallInfo {
         let Label { tool, id } = &self.labels[position as usize];
-        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone() }
+        let node = self.node.clone();
+        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone(), node }
     }
 
     /// The span of the list.
