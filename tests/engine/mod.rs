@@ -17,4 +17,5 @@ mod restart;
 mod retries;
 pub(crate) mod state;
 mod state_files;
+mod times;
 pub(crate) mod tools;
