@@ -3,6 +3,8 @@
 //!
 //! Start at [`Engine::builder`].
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod attach;
 mod builder;
 pub mod builtin;

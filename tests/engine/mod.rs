@@ -18,5 +18,6 @@ mod restart;
 mod retries;
 pub(crate) mod state;
 mod state_files;
+mod times;
 pub(crate) mod tools;
 mod waiting_nodes;

@@ -4,6 +4,8 @@
 //! overlap and batches that may not; every call ends as one [`ToolResult`] with an [`Outcome`].
 //! The crates above this one run what is decided here.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 pub mod absent;
 pub mod access;
 pub mod alias;

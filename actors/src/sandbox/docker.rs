@@ -20,6 +20,7 @@ use tokio::{
 };
 
 use super::error::SandboxError;
+use crate::moment;
 
 /// How long the daemon may take for one answer. A busy one takes seconds to start a container.
 const ANSWER_SECONDS: u64 = 120;
@@ -156,7 +157,7 @@ impl Daemon {
 
     /// Ends and removes a container, and returns when it is gone. It is no error when it is not there.
     pub(super) async fn remove(&self, id: &str) -> Result<(), SandboxError> {
-        let patience = Instant::now() + REMOVAL;
+        let patience = moment::from_now(REMOVAL);
         loop {
             let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             match self.docker.remove_container(id, Some(options)).await {

@@ -22,6 +22,7 @@ use crate::{
     event::{CallInfo, EventKind, WaitsFor},
     mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
+    moment,
     reply::Finished,
 };
 
@@ -73,7 +74,7 @@ impl Run {
             node: options.node.clone(),
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
-            deadline: options.deadline.or(shared.deadline).and_then(|deadline| began.checked_add(deadline)),
+            deadline: options.deadline.or(shared.deadline).map(|deadline| moment::after(began, deadline)),
             patience: shared.admissions[0].limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
@@ -274,7 +275,7 @@ impl Run {
             gen_ai.tool.name = label.tool.as_str(),
             gen_ai.tool.call.id = label.id.as_text(),
             gen_ai.tool.type = "function",
-            wait_us = micros(started - self.began),
+            wait_us = micros(started.saturating_duration_since(self.began)),
             run_us = Empty,
             outcome = Empty,
         )
