@@ -291,11 +291,7 @@ impl Report {
 
     /// Says whether the agent's loop goes on, and why not.
     pub fn next_step(&self) -> NextStep {
-        let said = self
-            .results
-            .iter()
-            .filter_map(|result| Some((result.index, result.detail.as_ref()?.complete.as_ref()?)));
-        NextStep::after(self.parked.len(), said)
+        NextStep::of(self.parked.len(), &self.results)
     }
 
     /// Refuses the calls that wait: there is nobody to answer for a list inside a call.

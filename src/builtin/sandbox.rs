@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_actors::sandbox::{ExecResult, OutputStream, RunKind, RunRequest, SandboxPool};
@@ -127,6 +128,11 @@ impl Tool for SandboxTool {
     /// Files connect the calls of an agent.
     fn access(&self, _: &str) -> Access {
         Access::write("sandbox")
+    }
+
+    fn release(&self) -> BoxFuture<'static, ()> {
+        let pool = self.pool.clone();
+        Box::pin(async move { pool.release().await })
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {

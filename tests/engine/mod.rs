@@ -3,6 +3,7 @@
 mod activation;
 mod basics;
 mod churn;
+mod direct;
 mod embed;
 mod fairness;
 mod faults;
