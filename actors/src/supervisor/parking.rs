@@ -28,17 +28,15 @@ pub(crate) struct Asking {
 /// The calls of one list that wait.
 pub(crate) struct Parking {
     shared: Arc<Shared>,
-    scope: Scope,
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
     calls: Vec<ParkedCall>,
 }
 
 impl Parking {
-    pub(super) fn new(shared: &Arc<Shared>, scope: Scope, options: &ExecuteOptions) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, options: &ExecuteOptions) -> Self {
         Self {
             shared: shared.clone(),
-            scope,
             agent: options.agent.clone(),
             injected: options.injected.clone(),
             calls: Vec::new(),
@@ -59,25 +57,25 @@ impl Parking {
 
     /// Parks the calls whose tools have asked for a value, names every request in its call's result,
     /// and gives the calls that wait, in call order.
-    pub(super) fn finish(mut self, results: &mut [ToolResult]) -> Vec<ParkedCall> {
+    pub(super) fn finish(mut self, scope: &Scope, results: &mut [ToolResult]) -> Vec<ParkedCall> {
         for call in &self.calls {
             results[call.index].request = Some(call.call.request_id.clone());
         }
         let waits = |result: &&mut ToolResult| result.outcome == Outcome::Suspended;
         for result in results.iter_mut().filter(waits).filter(|result| result.request.is_none()) {
-            self.park_asked(result);
+            self.park_asked(scope, result);
         }
         self.calls.sort_by_key(|call| call.index);
         self.calls
     }
 
-    fn park_asked(&mut self, result: &mut ToolResult) {
+    fn park_asked(&mut self, scope: &Scope, result: &mut ToolResult) {
         let kept = result.detail.as_mut().and_then(|detail| detail.kept.take());
         if result.detail.as_deref() == Some(&Detail::default()) {
             result.detail = None;
         }
         let given_back = result.output.take().and_then(|output| self.without_injected(output.to_text()));
-        let (Some(arguments), Some(entry)) = (given_back, self.scope.get(&result.tool).cloned()) else {
+        let (Some(arguments), Some(entry)) = (given_back, scope.get(&result.tool).cloned()) else {
             result.outcome = Outcome::Failed;
             result.error = Some(format!(
                 "tool {:?}: asked for a value, but did not give its arguments back",
