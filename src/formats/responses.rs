@@ -28,11 +28,14 @@ pub struct FunctionCallOutput<'a> {
 
 /// The kinds of parts that an output can have.
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum InputPart<'a> {
-    InputText { text: Cow<'a, str> },
-    InputImage { image_url: String },
-    InputFile { filename: &'a str, file_data: String },
+    #[serde(rename = "input_text")]
+    Text { text: Cow<'a, str> },
+    #[serde(rename = "input_image")]
+    Image { image_url: String },
+    #[serde(rename = "input_file")]
+    File { filename: &'a str, file_data: String },
 }
 
 /// Gives one `function_call_output` item per result.
@@ -54,16 +57,16 @@ fn item(result: &ToolResult) -> FunctionCallOutput<'_> {
 fn part(block: Block<'_>) -> InputPart<'_> {
     let media = match block {
         Block::Media(media) => media,
-        Block::Text(text) => return InputPart::InputText { text },
+        Block::Text(text) => return InputPart::Text { text },
     };
     match media.mime.as_str() {
         "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
-            InputPart::InputImage { image_url: media.data_url() }
+            InputPart::Image { image_url: media.data_url() }
         }
         "application/pdf" => {
             let file = media.name.and_then(|name| name.rsplit('/').next()).filter(|file| !file.is_empty());
-            InputPart::InputFile { filename: file.unwrap_or("file.pdf"), file_data: media.data_url() }
+            InputPart::File { filename: file.unwrap_or("file.pdf"), file_data: media.data_url() }
         }
-        _ => InputPart::InputText { text: media.named("this form takes no such media").into() },
+        _ => InputPart::Text { text: media.named("this form takes no such media").into() },
     }
 }

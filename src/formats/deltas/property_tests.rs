@@ -81,7 +81,7 @@ fn interleave(mut queues: Vec<Vec<Value>>, order: &[Index]) -> Vec<Value> {
 }
 
 /// The chunks of a call in a chat stream. `index`: how the place is told, if at all.
-fn chat(n: usize, call: &Call, index: Option<Value>) -> Vec<Value> {
+fn chat(n: usize, call: &Call, index: Option<&Value>) -> Vec<Value> {
     let half = call.name.len() / 2;
     let (name_way, id_way) =
         (call.way(0, if index.is_some() { 3 } else { 1 }), call.way(1, if index.is_some() { 3 } else { 2 }));
@@ -90,8 +90,7 @@ fn chat(n: usize, call: &Call, index: Option<Value>) -> Vec<Value> {
     let chunks = std::iter::once(String::new()).chain(pieces).enumerate();
     let chunk = |(at, arguments): (usize, String)| {
         let name = match (name_way, at) {
-            (0 | 1, 0) => json!(call.name),
-            (1, _) => json!(call.name),
+            (0, 0) | (1, _) => json!(call.name),
             (2, 0) => json!(call.name[..half]),
             (2, 1) => json!(call.name[half..]),
             _ => Value::Null,
@@ -102,7 +101,7 @@ fn chat(n: usize, call: &Call, index: Option<Value>) -> Vec<Value> {
             _ => Value::Null,
         };
         let mut piece = json!({"id": id, "function": {"name": name, "arguments": arguments}});
-        if let Some(index) = &index {
+        if let Some(index) = index {
             piece["index"] = index.clone();
         }
         json!({"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]})
@@ -146,7 +145,7 @@ proptest! {
     #[test]
     fn a_chat_stream_with_indices_may_be_interleaved(calls in calls(), order in vec(any::<Index>(), 1..9), as_text: bool) {
         let index = |n: usize| if as_text { json!(n.to_string()) } else { json!(n) };
-        let queues = calls.iter().enumerate().map(|(n, call)| chat(n, call, Some(index(n)))).collect();
+        let queues = calls.iter().enumerate().map(|(n, call)| chat(n, call, Some(&index(n)))).collect();
         let mut events = interleave(queues, &order);
         events.push(chat_end());
         prop_assert_eq!(all_good(&events), model(&calls), "{:?}", events);
