@@ -3,6 +3,8 @@
 //! People use these through the `toolyard` crate; a host with an actix system of its own may send
 //! [`ExecuteCalls`] to a [`SupervisorActor`] directly.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod admission;
 mod begun;
 #[cfg(feature = "child")]
@@ -14,6 +16,7 @@ mod mail;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod messages;
+pub mod moment;
 mod observe;
 mod overflow;
 pub mod pause;

@@ -33,15 +33,16 @@ impl SandboxTool {
     /// Makes `sandbox_python`.
     pub fn python(pool: SandboxPool) -> Self {
         let description = "Runs Python code in a container without network, each time in a new process, and gives what \
-                           it prints and its exit code. Files that it writes into the current folder stay there for \
-                           the calls that follow.";
+                           it prints and its exit code. Files in the current folder stay there for later calls of the \
+                           same agent; a call that is made for no agent begins with an empty folder.";
         Self { spec: spec("sandbox_python", description, "The code."), kind: RunKind::Python, pool }
     }
 
     /// Makes `sandbox_shell`.
     pub fn shell(pool: SandboxPool) -> Self {
         let description = "Runs shell commands in a container without network, and gives what they print and their exit \
-                           code. Files that they write into the current folder stay there for the calls that follow.";
+                           code. Files in the current folder stay there for later calls of the same agent; a call \
+                           that is made for no agent begins with an empty folder.";
         Self { spec: spec("sandbox_shell", description, "The commands."), kind: RunKind::Shell, pool }
     }
 

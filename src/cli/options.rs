@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::value::RawValue;
+use toolyard_actors::moment;
 
 use crate::activation::ActivationOptions;
 
@@ -388,8 +389,10 @@ fn argument(text: &str) -> Result<(String, String), String> {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err(format!("{text:?} is not a positive number of seconds")),
+    let duration = moment::seconds(seconds)?;
+    if duration.is_zero() {
+        Err(format!("{text:?} is not a positive number of seconds"))
+    } else {
+        Ok(duration)
     }
 }

@@ -130,7 +130,11 @@ fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
 fn a_value_that_does_not_fit_is_an_error_with_its_place() {
     for (text, place, reason) in [
         ("[engine]\nmax_in_flight = \"x\"", "line 2, column 17: ", "expected usize"),
-        ("[engine]\ntimeout_s = -1", "line 2, column 13: ", "-1 is not a number of seconds from 0 on"),
+        (
+            "[engine]\ntimeout_s = -1",
+            "line 2, column 13: ",
+            "-1 is not a number of seconds from 0 to 946080000 (30 years)",
+        ),
         ("[engine]\nmax_in_flight = ", "line 2, column ", ""),
         ("[[tools.rule]]\nmode = \"maybe\"\npattern = \"*\"", "line 2, column 8: ", "maybe"),
         ("[[tools.rule]]\nmode = \"activate\"\npattern = \"[\"", "line 3, column 11: ", "cannot be read"),

@@ -85,6 +85,43 @@ fn a_function_can_have_a_state_for_each_agent() {
 }
 
 #[test]
+fn beside_a_runner_no_function_with_state_runs_here_and_its_row_goes_where_the_runner_takes_it() {
+    use std::sync::Arc;
+    use toolyard::{Invocation, Runner, SharedTool, StateReturn, Tool, ToolFuture};
+
+    /// Takes state from functions called `add`, and says what it got.
+    struct Elsewhere;
+    impl Runner for Elsewhere {
+        fn run(&self, _: SharedTool, _: Invocation) -> ToolFuture {
+            ToolFuture::ready(Ok("elsewhere".into()))
+        }
+        fn takes_state(&self, tool: &dyn Tool) -> bool {
+            tool.spec().name == "add"
+        }
+        fn run_with_state(
+            &self,
+            _: SharedTool,
+            _: Invocation,
+            state: Box<serde_json::value::RawValue>,
+        ) -> futures::future::BoxFuture<'static, StateReturn> {
+            let after = serde_json::value::to_raw_value(&json!({"state": {"n": 41}})).ok();
+            Box::pin(async move { (Ok(state.get().into()), after) })
+        }
+    }
+    let (engine, _files) = engine_of(COUNTER);
+    let options = || ExecuteOptions::new().runner(Arc::new(Elsewhere));
+    let calls = vec![call("add", json!({"by": 1})), call("changes_then", json!({"what": "leave"}))];
+    let report = engine.execute_blocking(calls, options()).unwrap();
+    assert_eq!(report.results[0].output.as_ref().unwrap().to_text(), r#"{"state":null,"meta_state":null}"#);
+    assert_eq!(report.results[1].outcome, Outcome::NotStarted, "{:?}", report.results[1]);
+    assert_eq!(
+        output(&engine, "add", json!({"by": 1})),
+        json!(42),
+        "what the runner gave back was committed"
+    );
+}
+
+#[test]
 fn a_function_can_begin_with_a_state_of_its_own() {
     let (engine, _files) = engine_of(
         "

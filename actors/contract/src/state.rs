@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::{Invocation, Tool, ToolFuture, ToolReturn, ToolSpec};
+use crate::{Invocation, StateReturn, Tool, ToolFuture, ToolReturn, ToolSpec};
 
 mod rows;
 
@@ -225,6 +225,12 @@ impl fmt::Debug for StatePart {
 pub trait Shard: Send {
     /// Starts a call on a row; an answer that is there at once is committed.
     fn begin(&mut self, key: &RowKey, invocation: Invocation) -> ShardWork;
+    /// Starts a call on a copy of a row somewhere else: `start` gets the row as JSON.
+    fn begin_elsewhere(
+        &mut self,
+        key: &RowKey,
+        start: &mut dyn FnMut(Box<RawValue>) -> BoxFuture<'static, StateReturn>,
+    ) -> ShardWork;
     /// Commits the state of a call that ended `ok`.
     ///
     /// # Errors

@@ -30,7 +30,10 @@ use super::{
     session::{OpenLink, View, until},
     status::McpState,
 };
-use crate::reply::{MAILBOX, post};
+use crate::{
+    moment,
+    reply::{MAILBOX, post},
+};
 
 /// How long changes of a list are gathered before it is read again: servers announce each tool on its own.
 const GATHER: Duration = Duration::from_millis(300);
@@ -218,12 +221,12 @@ impl McpSessionActor {
             return self.enter(State::Idle);
         }
         if self.failures > self.config.backoff.tries {
-            self.enter(State::Failed(Instant::now() + self.config.backoff.longest));
+            self.enter(State::Failed(moment::from_now(self.config.backoff.longest)));
             return self.answer_waiting(&Err(end.reason.clone()));
         }
         let pause = self.config.backoff.pause(self.failures);
         let again = ctx.run_later(pause, Self::start_connecting);
-        self.enter(State::Backoff(Instant::now() + pause, again));
+        self.enter(State::Backoff(moment::from_now(pause), again));
     }
 
     fn list_soon(&mut self, after: Duration, ctx: &mut Context<Self>) {
@@ -325,7 +328,9 @@ impl Handler<Connect> for McpSessionActor {
             State::Failed(until) if now < *until => {
                 Some(format!("{}; it is not tried again yet", last_error()))
             }
-            State::Backoff(until, _) if *until > now + self.config.connect_timeout => Some(last_error()),
+            State::Backoff(until, _) if *until > moment::after(now, self.config.connect_timeout) => {
+                Some(last_error())
+            }
             _ => None,
         };
         if let Some(refusal) = refusal {

@@ -20,6 +20,9 @@ use super::{
 /// How many redirects are followed; one adds a slash, as web frameworks do.
 const MOST_REDIRECTS: usize = 5;
 
+/// How many headers one request may have: several times what servers take, and far less than the library can hold.
+const MOST_HEADERS: usize = 256;
+
 /// A server's address and what is sent to it with every request.
 pub(super) struct Address {
     pub(super) url: Url,
@@ -37,6 +40,9 @@ impl Address {
         // An error says that the process has a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let url = Url::parse(url).map_err(|error| format!("its URL cannot be used: {error}"))?;
+        if headers.len() > MOST_HEADERS {
+            return Err(format!("{} headers are too many: at most {MOST_HEADERS} are sent", headers.len()));
+        }
         let headers = headers.iter().map(header).collect::<Result<_, _>>()?;
         // The headers may hold secrets, which are for this server alone.
         let same_server = Policy::custom(|attempt| {

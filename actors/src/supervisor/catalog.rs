@@ -67,6 +67,11 @@ impl Route {
         }
     }
 
+    /// Tells whether the tool keeps state.
+    pub(crate) fn keeps_state(&self) -> bool {
+        matches!(self, Self::State { .. })
+    }
+
     /// Tells whether calls may be sent now; replaces an actor that died.
     pub(crate) fn readiness(&self, agent: Option<&Arc<str>>) -> Readiness {
         match self {

@@ -13,6 +13,7 @@ pub(crate) mod control;
 mod drive;
 pub(crate) mod gate;
 mod judging;
+pub(crate) mod nested;
 pub(crate) mod parking;
 pub(crate) mod run;
 
@@ -262,15 +263,16 @@ impl Shared {
     /// The tools that a list sees. Those that it brought along live on this arbiter.
     fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
         let (catalog, activation) = (self.published.current(), self.activation.clone());
+        let only = options.ancestry.only.clone();
         if options.guests.is_empty() {
-            return Ok(Scope { catalog, guests: None, activation });
+            return Ok(Scope { catalog, guests: options.ancestry.guests.clone(), activation, only });
         }
         let (mut guests, here) = (Catalog::default(), Arbiter::current());
         for tool in &options.guests {
             let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
             guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
         }
-        Ok(Scope { catalog, guests: Some(guests), activation })
+        Ok(Scope { catalog, guests: Some(Arc::new(guests)), activation, only })
     }
 
     /// Makes all changes, or none.

@@ -6,6 +6,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
+use toolyard_actors::moment;
 use toolyard_actors::sandbox::{
     ExecResult, RunRequest, Sandbox, SandboxError, SandboxLease, SandboxPool, SandboxSession,
 };
@@ -113,7 +114,7 @@ struct ContainerSession {
 impl ContainerSession {
     async fn told(&self, code: String, until: Instant) -> Option<ExecResult> {
         let request = quietly(code).timeout(until.saturating_duration_since(Instant::now()));
-        let told = timeout_at(until + STOP_WITHIN, self.interpreter.run_request(request)).await;
+        let told = timeout_at(moment::after(until, STOP_WITHIN), self.interpreter.run_request(request)).await;
         told.ok()?.ok().filter(ExecResult::is_success)
     }
 }
@@ -167,7 +168,7 @@ impl ReplSession for ContainerSession {
             let request = quietly(call)
                 .timeout(until.saturating_duration_since(Instant::now()))
                 .output_bytes(most_output);
-            match timeout_at(until + STOP_WITHIN, self.interpreter.run_request(request)).await {
+            match timeout_at(moment::after(until, STOP_WITHIN), self.interpreter.run_request(request)).await {
                 Ok(Ok(result)) => ran(&result, most_output),
                 Ok(Err(error)) => Ran { end: RunEnd::Gone(error.to_string()), ..Ran::default() },
                 Err(_) => Ran { end: RunEnd::TimedOut, ..Ran::default() },

@@ -3,7 +3,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
+use toolyard_actors::moment;
 use toolyard_contract::{
     Failure, IntoTool, Invocation, StateScope, StateWork, Stateful, StatefulTool, Tool, ToolReturn, ToolSpec,
 };
@@ -94,7 +95,7 @@ impl PythonReplTool {
             Ok(Err(failure)) => return (Err(failure), state),
             Err(_) => return (Err(Failure::not_started("no session could be started in time")), state),
         };
-        let until = Instant::now() + self.config.timeout;
+        let until = moment::from_now(self.config.timeout);
         let ran = session.run(&code, until, self.config.max_output_bytes).await;
         let returned = returned(&ran, news.as_deref(), self.config.timeout.as_secs_f64());
         let gone = match ran.end {
@@ -124,7 +125,7 @@ impl PythonReplTool {
             seat.put_back(session, mark);
             return SessionState { mark, snapshot: None };
         }
-        let saved = session.save(Instant::now() + SAVE_WITHIN, self.config.max_snapshot_bytes).await;
+        let saved = session.save(moment::from_now(SAVE_WITHIN), self.config.max_snapshot_bytes).await;
         if saved.is_some() {
             session.rest();
             seat.put_back(session, mark);
@@ -177,7 +178,7 @@ impl PythonReplTool {
         let (None, Some(snapshot)) = (&news, &state.snapshot) else {
             return Ok((session, seat, news));
         };
-        let Some(problems) = session.load(snapshot, Instant::now() + SAVE_WITHIN).await else {
+        let Some(problems) = session.load(snapshot, moment::from_now(SAVE_WITHIN)).await else {
             session.end().await;
             seat.give_up();
             return Err(Failure::not_started("the names of the session could not be loaded"));
