@@ -17,6 +17,10 @@ def tool_of(value):
     return None
 
 
+def is_tool(value):
+    return tool_of(value) is not None
+
+
 class Foreign:
     """A framework's tool: its name, and how a function is made of it."""
 
@@ -24,7 +28,7 @@ class Foreign:
         self.tool = tool
         self.name = tool.name
 
-    def function(self, exclude, options):
+    def function(self, options):
         """What `Function` is for a plain function.
 
         Raises Inexpressible when the tool cannot be called without its framework's agent.
@@ -33,7 +37,7 @@ class Foreign:
 
 
 class LangChain(Foreign):
-    def function(self, exclude, options):
+    def function(self, options):
         tool = self.tool
         call = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
         # What the framework would fill in is not among a tool's arguments.
@@ -41,25 +45,27 @@ class LangChain(Foreign):
         filled_in = [name for name in inspect.signature(call).parameters if name not in shown]
         if getattr(tool, "response_format", "content") == "content_and_artifact":
             call = _first_of(call)
-        return _described(Function(self.name, call, **{**options, "exclude": (*exclude, *filled_in)}), tool, options)
+        options = {**options, "exclude": (*options["exclude"], *filled_in)}
+        return _described(Function(self.name, call, **options), tool, options)
 
 
 class PydanticAi(Foreign):
-    def function(self, exclude, options):
+    def function(self, options):
         tool = self.tool
         if tool.takes_ctx:
             raise Inexpressible("its first parameter is a run context of its framework, and there is none here")
         if getattr(tool, "requires_approval", False):
             raise Inexpressible(_APPROVAL)
-        return _described(Function(self.name, tool.function, **{**options, "exclude": exclude}), tool, options)
+        return _described(Function(self.name, tool.function, **options), tool, options)
 
 
 class OpenAiAgents(Foreign):
-    def function(self, exclude, options):
+    def function(self, options):
         if getattr(self.tool, "needs_approval", False):
             raise Inexpressible(_APPROVAL)
-        if exclude_known := [name for name in exclude if name in _properties(self.tool.params_json_schema)]:
-            raise Inexpressible(f"parameter {exclude_known[0]}: it is excluded, but its framework fixes the schema")
+        for name in options["exclude"]:
+            if name in _properties(self.tool.params_json_schema):
+                raise Inexpressible(f"parameter {name}: it is excluded, but its framework has fixed the schema")
         return Invoked(self.tool, options)
 
 
@@ -73,6 +79,7 @@ class Invoked:
         self.excluded = []
         self.takes = set()
         self.is_async = True
+        self.interleaves = False  # the framework awaits sync functions too
         self._tool = tool
         if getattr(tool, "_use_default_failure_error_function", False):
             # Else an exception would come back as the text of a result that looks fine.
