@@ -45,6 +45,8 @@ step_venvs() {
   venv bfcl --no-deps bfcl-eval==2026.3.23 mpmath==1.3.0
   # The judge of schemas from Python signatures.
   venv pydantic pydantic==2.14.4 jsonschema==4.26.0 typing_extensions==4.16.0 numpy==2.4.6
+  # Agent frameworks whose tools are tools here.
+  venv frameworks langchain-core==1.8.3 openai-agents==0.24.0 pydantic-ai-slim==2.68.0
   # What the manual is built with.
   venv docs mkdocs-material==9.8.2
   # MCP servers on both generations of the SDK.

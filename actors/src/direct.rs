@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use toolyard_contract::{
     ArgumentError, Arguments, CallContext, Failure, InjectPolicy, IntoTool, Invocation, Outcome, Reply,
-    Runner, Tool, ToolFuture, ToolReturn, ToolSet, arguments::inject, name,
+    RowKey, Runner, ShardWork, StatePart, StateScope, Tool, ToolFuture, ToolReturn, ToolSet,
+    arguments::inject, name, runner::no_state,
 };
 
 use crate::{
@@ -93,7 +94,7 @@ impl DirectCall {
         let runner = self.runner;
         let is_blocking = entry.is_blocking() && runner.is_none();
         let start = move || match runner {
-            Some(runner) => runner.run(tool, invocation),
+            Some(runner) => elsewhere(&*runner, tool, invocation),
             None => tool.call(invocation),
         };
         if is_blocking && let Ok(runtime) = Handle::try_current() {
@@ -127,6 +128,28 @@ impl std::fmt::Debug for DirectCall {
             .field("arguments", &self.arguments)
             .field("injected", &self.injected.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
+    }
+}
+
+/// Starts the work where a runner does it.
+fn elsewhere(runner: &dyn Runner, tool: Arc<dyn Tool>, invocation: Invocation) -> ToolFuture {
+    let Some(StatePart { scope, mut shard }) = tool.state() else { return runner.run(tool, invocation) };
+    if !runner.takes_state(&*tool) {
+        return ToolFuture::ready(Err(Failure::not_started(no_state(&tool.spec().name))));
+    }
+    let key = match invocation.context.agent() {
+        Some(agent) if scope == StateScope::Agent => RowKey::Agent(agent.into()),
+        _ => RowKey::Engine,
+    };
+    let mut invocation = Some(invocation);
+    let work = shard.begin_elsewhere(&key, &mut |state| match invocation.take() {
+        Some(invocation) => runner.run_with_state(tool.clone(), invocation, state),
+        None => Box::pin(std::future::pending()), // a shard starts a call once
+    });
+    match work {
+        ShardWork::Done(returned) => ToolFuture::ready(returned),
+        ShardWork::Waits(waits) => ToolFuture::new(async move { waits.await.0 }),
+        ShardWork::Blocks(blocks) => ToolFuture::ready(blocks().0),
     }
 }
 

@@ -73,9 +73,35 @@ fn a_runner_gets_the_merged_call_in_place_of_the_tool() {
     let untouched = || tool(ToolSpec::new("t").injected(["k"]), |_| async { panic!("the tool ran here") });
     let call = DirectCall::new(json!({"a": 1})).inject("k", 2).runner(Arc::new(Elsewhere));
     assert_eq!(output(block_on(untouched().execute(call.clone()))), json!(r#"t {"a":1,"k":2}"#));
-    let stateful = Stateful::new(Counter::new("count", StateScope::Agent));
-    let call = DirectCall::new(json!({})).runner(Arc::new(Elsewhere));
-    assert_eq!(output(block_on(stateful.execute(call))), json!("count {}"));
+    let stateful = || Stateful::new(Counter::new("count", StateScope::Agent));
+    let refused =
+        block_on(stateful().execute(DirectCall::default().runner(Arc::new(Elsewhere)))).unwrap_err();
+    assert_eq!(refused.outcome, Outcome::NotStarted, "it takes no state");
+    let call = DirectCall::default().runner(Arc::new(WithState));
+    assert_eq!(output(block_on(stateful().execute(call))), json!("count began with 0"));
+}
+
+/// Takes tools with state.
+struct WithState;
+
+impl Runner for WithState {
+    fn run(&self, _: Arc<dyn Tool>, _: Invocation) -> ToolFuture {
+        panic!("without its state")
+    }
+
+    fn takes_state(&self, _: &dyn Tool) -> bool {
+        true
+    }
+
+    fn run_with_state(
+        &self,
+        tool: Arc<dyn Tool>,
+        _: Invocation,
+        state: Box<serde_json::value::RawValue>,
+    ) -> futures::future::BoxFuture<'static, toolyard::StateReturn> {
+        let said = format!("{} began with {}", tool.spec().name, state.get());
+        Box::pin(async move { (Ok(said.into()), Some(state)) })
+    }
 }
 
 #[test]

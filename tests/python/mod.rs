@@ -2,6 +2,7 @@
 
 mod calls;
 mod engine_killed;
+mod frameworks;
 mod loading;
 mod multi_turn;
 mod overlap;

@@ -25,7 +25,6 @@ use super::{
     desk::Desk,
     handler::{LinkHandler, OnToolsChanged},
     link::{Link, LinkEnd, Opened, open},
-    listing::list_noting,
     pool::PoolInner,
     session::{OpenLink, View, until},
     status::McpState,
@@ -256,15 +255,7 @@ impl McpSessionActor {
         let (generation, link, actor) = (self.generation, link.clone(), ctx.address());
         let (name, pool, patience) = (self.desk.server.clone(), self.pool.clone(), self.config.patience());
         tokio::spawn(async move {
-            let mut left_out = Vec::new();
-            let listed = match timeout(patience, list_noting(&link, &mut left_out)).await {
-                Ok(Ok(tools)) => match pool.upgrade() {
-                    Some(pool) => Ok((tools.len(), pool.publish(&name, &actor, tools, left_out).await)),
-                    None => Err("the pool is gone".to_owned()),
-                },
-                Ok(Err(error)) => Err(error.reason().to_owned()),
-                Err(_) => Err(format!("there was no answer within {} s", patience.as_secs_f64())),
-            };
+            let listed = PoolInner::list_and_publish(pool, &name, &actor, &link, patience).await;
             post(&actor, Listed(generation, listed));
         });
     }

@@ -18,6 +18,8 @@ use super::{
     controller::McpSession,
     desk::Desk,
     host::McpHost,
+    link::Link,
+    listing::list_noting,
     names::{ToolId, public_names},
     notice::{McpNotices, NoticeBoard},
     requests::not_connected,
@@ -324,9 +326,26 @@ impl PoolInner {
             .await;
     }
 
+    /// Lists a server's tools and takes them; gives how many there are, and the problems of single ones.
+    pub(super) async fn list_and_publish(
+        pool: Weak<Self>,
+        server: &str,
+        actor: &Addr<McpSessionActor>,
+        link: &Link,
+        patience: Duration,
+    ) -> Result<(usize, Vec<String>), String> {
+        let mut left_out = Vec::new();
+        let tools = match timeout(patience, list_noting(link, &mut left_out)).await {
+            Ok(listed) => listed.map_err(|error| error.reason().to_owned())?,
+            Err(_) => return Err(format!("there was no answer within {} s", patience.as_secs_f64())),
+        };
+        let pool = pool.upgrade().ok_or("the pool is gone")?;
+        Ok((tools.len(), pool.publish(server, actor, tools, left_out).await))
+    }
+
     /// Takes a new list of a server's tools and gives the problems of single ones, with those that reading it had. A list of a session that is not
     /// in the pool any more is passed over.
-    pub(super) async fn publish(
+    async fn publish(
         &self,
         server: &str,
         actor: &Addr<McpSessionActor>,

@@ -19,7 +19,7 @@ use crate::child::{ChildCommand, ChildError, ChildProcess};
 const BOOT: &str = include_str!("worker/boot.py");
 
 /// The worker's modules, each after those that it imports.
-const MODULES: [(&str, &str); 11] = [
+const MODULES: [(&str, &str); 12] = [
     ("scalars", include_str!("worker/scalars.py")),
     ("results", include_str!("worker/results.py")),
     ("docs", include_str!("worker/docs.py")),
@@ -27,6 +27,7 @@ const MODULES: [(&str, &str); 11] = [
     ("records", include_str!("worker/records.py")),
     ("shapes", include_str!("worker/shapes.py")),
     ("signature", include_str!("worker/signature.py")),
+    ("frameworks", include_str!("worker/frameworks.py")),
     ("wire", include_str!("worker/wire.py")),
     ("capture", include_str!("worker/capture.py")),
     ("loader", include_str!("worker/loader.py")),

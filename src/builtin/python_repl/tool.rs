@@ -1,9 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures::{
-    FutureExt,
-    future::{BoxFuture, join_all},
-};
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
@@ -226,7 +223,8 @@ impl StatefulTool for PythonReplTool {
 }
 
 fn end_all(sessions: Vec<Box<dyn ReplSession>>) -> BoxFuture<'static, ()> {
-    Box::pin(join_all(sessions.into_iter().map(|session| session.end())).map(drop))
+    let ending: FuturesUnordered<_> = sessions.into_iter().map(ReplSession::end).collect();
+    Box::pin(ending.collect())
 }
 
 impl IntoTool for PythonReplTool {

@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import traceback
 
+from toolyard_worker import frameworks
 from toolyard_worker.results import exact_json
 from toolyard_worker.shapes import Inexpressible
 from toolyard_worker.signature import STATE, SWITCHES, Function
@@ -46,7 +47,8 @@ def load(path, patterns, parallel_safe, options):
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in unwanted):
             continue
         try:
-            loaded.functions[name] = _function(name, call, parallel_safe, options)
+            function = _function(name, call, parallel_safe, options)
+            loaded.functions[function.name] = function
         except Inexpressible as error:
             loaded.problems.append(f"{name} is left out: {error}")
         except Exception as error:
@@ -57,10 +59,12 @@ def load(path, patterns, parallel_safe, options):
 def _function(name, call, parallel_safe, options):
     said = {switch: bool(getattr(call, switch)) for switch in SWITCHES if hasattr(call, switch)}
     exclude = (*options["exclude"], *texts(call, "excluded_parameters"))
-    function = Function(name, call, **{**options, **said, "exclude": exclude})
+    options = {**options, **said, "exclude": exclude}
+    foreign = frameworks.tool_of(call)
+    function = Function(name, call, **options) if foreign is None else foreign.function(options)
     function.initial_state = _initial_state(function)
     # Who writes `async def` says that calls may interleave where they await.
-    declared = getattr(call, "parallel_safe", name in parallel_safe or function.is_async)
+    declared = getattr(call, "parallel_safe", name in parallel_safe or getattr(function, "interleaves", function.is_async))
     # Calls that follow one another through a state may not overlap, whatever the function says.
     function.parallel_safe = bool(declared) and STATE not in function.takes
     return function
@@ -133,7 +137,7 @@ def _functions(module):
     for name, value in list(vars(module).items()):
         if public is not None and name not in public:
             continue
-        own_object = type(value).__module__ == module.__name__ and callable(value)
+        own_object = type(value).__module__ == module.__name__ and callable(value) or frameworks.is_tool(value)
         if inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, functools.partial) or own_object:
             yield name, value
 
