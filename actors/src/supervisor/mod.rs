@@ -38,6 +38,7 @@ use self::{
 };
 use crate::{
     admission::{Admission, ToolGates, turnstile::Permit},
+    guard::{await_host, start_guarded},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
         Stop,
@@ -252,10 +253,13 @@ impl Shared {
     async fn retire_tools(&self) {
         const PATIENCE: Duration = Duration::from_secs(10);
         let catalog = self.published.current();
-        let retiring: FuturesUnordered<_> =
-            catalog.entries().iter().map(|entry| entry.tool.retire()).collect();
+        let retiring: FuturesUnordered<_> = catalog
+            .entries()
+            .iter()
+            .map(|entry| await_host("a tool that retires", || entry.tool.retire()))
+            .collect();
         // What does not let go in time is not waited for.
-        let _ = timeout(PATIENCE, retiring.collect::<()>()).await;
+        let _ = timeout(PATIENCE, retiring.collect::<Vec<_>>()).await;
     }
 
     /// The tools that a list sees. Those that it brought along live on this arbiter.
@@ -265,15 +269,22 @@ impl Shared {
             return Ok(Scope { catalog, guests: None, activation });
         }
         let (mut guests, here) = (Catalog::default(), Arbiter::current());
-        for tool in &options.guests {
-            let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
-            guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
-        }
+        guarded(|| {
+            for tool in &options.guests {
+                let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
+                guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
+            }
+            Ok(())
+        })?;
         Ok(Scope { catalog, guests: Some(guests), activation })
     }
 
     /// Makes all changes, or none.
     pub(crate) fn change_catalog(&self, changes: Vec<CatalogChange>) -> Result<(), CatalogError> {
+        guarded(|| self.make_changes(changes))
+    }
+
+    fn make_changes(&self, changes: Vec<CatalogChange>) -> Result<(), CatalogError> {
         let mut next = Catalog::clone(&self.published.current());
         for change in changes {
             match change {
@@ -341,4 +352,9 @@ impl Shared {
         });
         Route::State { scope, shards: homes.collect() }
     }
+}
+
+/// Takes tools in, whose code says what they are and may panic.
+fn guarded<T>(take: impl FnOnce() -> Result<T, CatalogError>) -> Result<T, CatalogError> {
+    start_guarded(take).unwrap_or_else(|reason| Err(CatalogError::Panicked { reason }))
 }
