@@ -3,7 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use toolyard_actors::{AgentLimits, CatalogChange, RestartPolicy, RetryPolicy, ToolLimits, YardConfig};
+use toolyard_actors::{
+    AgentLimits, CatalogChange, OverflowConfig, RestartPolicy, RetryPolicy, ToolLimits, YardConfig,
+};
 use toolyard_contract::{
     ActivationController, IntoTool, PermissionPolicy, ProviderOptions, RulePolicy, ToolProvider,
 };
@@ -169,12 +171,28 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how many bytes of one text of a result are handed on; of a longer one the first and the last
-    /// half of them, and the whole is in a file, which `detail.full` names, until the engine ends.
-    /// Default 1,000,000.
+    /// Sets how many bytes of one text of a result are handed on; of a longer text the first and the last half of
+    /// them, of a longer JSON value a shorter one, which says at each place what is left out. The whole is in a file,
+    /// which `detail.full` names: see [`overflow_folder`](Self::overflow_folder). Default 1,000,000.
     #[must_use]
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.config.max_result_bytes = bytes;
+        self
+    }
+
+    /// Keeps results that are too large in `folder`, where they stay when the engine ends. An engine that starts with the
+    /// same folder removes those that are older than 7 days, then the oldest while they take more than 1 GiB: see
+    /// [`overflow`](Self::overflow). Default: a temporary folder that goes with the engine.
+    #[must_use]
+    pub fn overflow_folder(mut self, folder: impl Into<std::path::PathBuf>) -> Self {
+        self.config.overflow.folder = Some(folder.into());
+        self
+    }
+
+    /// Sets where results that are too large are kept whole, and for how long.
+    #[must_use]
+    pub fn overflow(mut self, config: OverflowConfig) -> Self {
+        self.config.overflow = config;
         self
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{Outcome, ToolReturn};
@@ -27,6 +27,21 @@ pub(crate) enum Ended<T> {
 /// Runs user code that starts work; a panic in it is an end too.
 pub(crate) fn start_guarded<W>(start: impl FnOnce() -> W) -> Result<W, String> {
     catch_unwind(AssertUnwindSafe(start)).map_err(|panic| message(&*panic).to_owned())
+}
+
+/// Calls code of the host that is no tool's; a panic in it is logged, and gives nothing.
+pub(crate) fn call_host<T>(what: &'static str, call: impl FnOnce() -> T) -> Option<T> {
+    start_guarded(call).inspect_err(|panic| tracing::warn!(panic, "{what} panicked")).ok()
+}
+
+/// As [`call_host`], for code that may wait.
+pub(crate) async fn await_host<T, W: Future<Output = T>>(
+    what: &'static str,
+    call: impl FnOnce() -> W,
+) -> Option<T> {
+    let work = call_host(what, call)?;
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.inspect_err(|panic| tracing::warn!(panic = message(&**panic), "{what} panicked")).ok()
 }
 
 impl<T> Guarded<T> {

@@ -43,6 +43,7 @@ pub use self::{
         Preview, Problem, Report, ResumeError, Stop,
     },
     observe::{DroppedEvents, EventStream, EventTap},
+    overflow::OverflowConfig,
     permission::PermissionConfig,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,

@@ -18,7 +18,7 @@ use toolyard_contract::{
     PermissionRule, Standing, ToolSpec, Verdict, canonical::canonical, permission::CompiledRule,
 };
 
-use crate::{reply::Finished, supervisor::catalog::Entry};
+use crate::{guard::call_host, reply::Finished, supervisor::catalog::Entry};
 
 /// Who judges calls, and how long people and policies may take.
 #[derive(Clone)]
@@ -79,9 +79,13 @@ impl Permissions {
         Self { config, session: RwLock::default(), spent: Mutex::default(), nonces: RandomState::new() }
     }
 
-    /// The version of the policy; empty without one.
+    /// The version of the policy; empty without one. When it panics, one that is never the same again: no approval holds
+    /// then.
     pub(crate) fn version(&self) -> String {
-        self.config.policy.as_ref().map_or_else(String::new, |policy| policy.version().into_owned())
+        let Some(policy) = &self.config.policy else { return String::new() };
+        let version =
+            call_host("the permission policy, asked for its version,", || policy.version().into_owned());
+        version.unwrap_or_else(|| format!("unknown-{:016x}", fastrand::u64(..)))
     }
 
     /// Asks about one call; `None` when there is nothing to judge.

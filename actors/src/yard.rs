@@ -24,7 +24,7 @@ use crate::{
     event::EngineEvent,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
     observe::{DroppedEvents, EventStream, EventTap, Observers},
-    overflow::Overflow,
+    overflow::{Overflow, OverflowConfig},
     permission::{PermissionConfig, Permissions},
     placement::Placement,
     restart::{Health, RestartPolicy},
@@ -51,10 +51,13 @@ pub struct YardConfig {
     pub timeout: Option<Duration>,
     /// How long a whole list may take where it does not say. Default: no limit.
     pub deadline: Option<Duration>,
-    /// How many bytes of one text of a result are handed on: of a longer one the first and the last
-    /// half of them, and the whole is in a file until the engine ends. Default 1,000,000: about what
-    /// fits into a large context window.
+    /// How many bytes of one text of a result are handed on: of a longer text the first and the last
+    /// half of them, of a longer JSON value a shorter one that says at each place what is left out; the
+    /// whole is in a file, which `detail.full` names. Default 1,000,000: about what fits into a large
+    /// context window.
     pub max_result_bytes: usize,
+    /// Where results that are too large are kept whole. Default: in a temporary folder until the engine ends.
+    pub overflow: OverflowConfig,
     /// When a call that ended badly is tried again.
     pub retry: RetryPolicy,
     /// Which tools are switched on. Default: all.
@@ -77,6 +80,7 @@ impl Default for YardConfig {
             timeout: Some(Duration::from_mins(5)),
             deadline: None,
             max_result_bytes: 1_000_000,
+            overflow: OverflowConfig::default(),
             retry: RetryPolicy::default(),
             activation: ActivationController::default(),
             permissions: PermissionConfig::default(),
@@ -113,7 +117,7 @@ impl Yard {
             published: Published::default(),
             admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
             observers: Arc::new(Observers::new()),
-            overflow: Overflow::new(config.max_result_bytes),
+            overflow: Overflow::new(config.max_result_bytes, config.overflow),
             timeout: config.timeout,
             deadline: config.deadline,
             retry: config.retry,
@@ -328,7 +332,7 @@ impl Yard {
     }
 
     /// Says that nobody drives the actors any more, so that nobody waits for their answers, and
-    /// removes the files of large results.
+    /// removes the files of large results that go with the engine.
     pub fn retire(&self) {
         self.shared.gone.cancel();
         self.shared.overflow.remove();

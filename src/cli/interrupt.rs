@@ -84,7 +84,7 @@ impl Interrupt {
 
 /// Lets the first signal end a program that has nothing to answer. What it is just writing is not left behind.
 pub(crate) fn end_at_once() -> anyhow::Result<()> {
-    hear(HangUp::Ends, |status| end(status))
+    hear(HangUp::Ends, end)
 }
 
 fn end(status: u8) {
@@ -97,11 +97,11 @@ fn hear(hangup: HangUp, told: impl Fn(u8) + Send + 'static) -> anyhow::Result<()
     let runtime = runtime::Builder::new_current_thread().enable_io().build();
     let runtime = runtime.context("signals cannot be listened for")?;
     let listen = |kind: SignalKind| signal(kind).context("signals cannot be listened for");
-    let (mut interrupt, mut terminate, mut hang_up) = {
+    let (mut interrupt, mut terminate, mut gone) = {
         let _inside = runtime.enter();
         let hears = hangup == HangUp::Ends && !is_ignored(SignalKind::hangup());
-        let hang_up = hears.then(|| listen(SignalKind::hangup())).transpose()?;
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, hang_up)
+        let gone = hears.then(|| listen(SignalKind::hangup())).transpose()?;
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, gone)
     };
     let body = move || {
         runtime.block_on(async {
@@ -109,7 +109,7 @@ fn hear(hangup: HangUp, told: impl Fn(u8) + Send + 'static) -> anyhow::Result<()
                 let status = tokio::select! {
                     Some(()) = interrupt.recv() => INTERRUPTED,
                     Some(()) = terminate.recv() => TERMINATED,
-                    () = heard(&mut hang_up) => HUNG_UP,
+                    () = heard(&mut gone) => HUNG_UP,
                     else => return,
                 };
                 told(status);

@@ -291,6 +291,9 @@ pub(crate) struct EngineOptions {
     pub(crate) root: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: FileOptions,
+    /// The folder for results that are too large to be printed whole [default: toolyard/results in the state directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) overflow_dir: Option<PathBuf>,
     /// How many calls may run at once; with --unordered, also how many documents
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_in_flight: Option<u32>,

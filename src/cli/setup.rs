@@ -1,9 +1,18 @@
 //! From options to a running engine.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    fs::DirBuilder,
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Context, bail};
-use toolyard::{Engine, ExecuteOptions, StubTool, ToolSpec, config::Config, formats::Document, name};
+use toolyard::{
+    Engine, ExecuteOptions, StubTool, ToolSpec, config::Config, formats::Document, name,
+    replace::check_replaceable,
+};
 
 use crate::options::{EngineOptions, ListOptions};
 
@@ -60,9 +69,27 @@ fn config(options: &EngineOptions) -> anyhow::Result<Config> {
         config.file_write.create_folders = Some(false);
     }
     config.tools.rule.splice(..0, options.activation.rules.iter().cloned());
+    if let Some(folder) = &options.overflow_dir {
+        usable(folder).with_context(|| format!("--overflow-dir {}", folder.display()))?;
+    }
+    let kept = options.overflow_dir.clone().or(config.engine.overflow_dir.take());
+    config.engine.overflow_dir = kept.or_else(results_folder);
     let max_in_flight = options.max_in_flight.map(|calls| calls as usize);
     config.engine.max_in_flight = max_in_flight.or(config.engine.max_in_flight);
     Ok(config)
+}
+
+/// Where results stay that are too large: they are found after the program has ended, also by `resume`.
+fn results_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let state = named.or_else(|| Some(std::env::home_dir()?.join(".local/state")))?;
+    Some(state.join("toolyard/results"))
+}
+
+/// Makes a folder, unless it is there, and sure that files can be made in it.
+fn usable(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    check_replaceable(&folder.join("result"))
 }
 
 /// A tool's panic is its call's result; the log has it too, the terminal need not.

@@ -1,6 +1,11 @@
 //! `[engine]`: what may run at once, and for how long.
 
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{
+    collections::BTreeMap,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use toolyard_actors::{AgentLimits, Limits, RetryPolicy, YardConfig};
@@ -41,6 +46,16 @@ pub struct EngineSection {
     /// that `detail.full` names. Default 1,000,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_result_bytes: Option<usize>,
+    /// The folder of these files; a relative one starts at the folder of the configuration. Default: for the program
+    /// `toolyard/results` in the state directory, for an engine in Rust a temporary one that goes with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_dir: Option<PathBuf>,
+    /// How old these files may be when an engine starts, in seconds. Default 604,800: 7 days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_max_age_s: Option<Seconds>,
+    /// How many bytes these files may take together when an engine starts. Default 1,073,741,824.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_max_bytes: Option<u64>,
     /// When calls of idempotent tools are tried again. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySection>,
@@ -111,6 +126,13 @@ impl From<RateSection> for RawRate {
 }
 
 impl EngineSection {
+    /// Lets relative paths start at `folder`.
+    pub(super) fn start_at(&mut self, folder: &Path) {
+        if let Some(kept) = &mut self.overflow_dir {
+            *kept = folder.join(&*kept);
+        }
+    }
+
     /// Changes the settings that the file names.
     pub(super) fn apply(&self, config: &mut YardConfig) {
         let limit = |seconds: Seconds| (seconds.0 > Duration::ZERO).then_some(seconds.0);
@@ -119,6 +141,9 @@ impl EngineSection {
         set(&mut config.arbiters, self.arbiters);
         set(&mut config.child_depth, self.child_depth);
         set(&mut config.max_result_bytes, self.max_result_bytes);
+        config.overflow.folder = self.overflow_dir.clone().or(config.overflow.folder.take());
+        set(&mut config.overflow.max_age, self.overflow_max_age_s.map(|seconds| seconds.0));
+        set(&mut config.overflow.max_bytes, self.overflow_max_bytes);
         let limits = &mut config.limits;
         set(&mut limits.max_in_flight, self.max_in_flight);
         set(&mut limits.max_blocking, self.max_blocking);
@@ -154,6 +179,11 @@ impl EngineSection {
             arbiters: changed(&config.arbiters, &default.arbiters).copied(),
             child_depth: changed(&config.child_depth, &default.child_depth).copied(),
             max_result_bytes: changed(&config.max_result_bytes, &default.max_result_bytes).copied(),
+            overflow_dir: config.overflow.folder.clone(),
+            overflow_max_age_s: changed(&config.overflow.max_age, &default.overflow.max_age)
+                .copied()
+                .map(Seconds),
+            overflow_max_bytes: changed(&config.overflow.max_bytes, &default.overflow.max_bytes).copied(),
             retry: changed(&config.retry, &default.retry).map(RetrySection::of),
             agent: changed(agent, &default.limits.agent).map(AgentSection::of),
             agents: agents.iter().map(|(id, limits)| (id.clone(), AgentSection::of(limits))).collect(),

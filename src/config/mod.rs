@@ -132,6 +132,7 @@ impl Config {
         if let (Some(root), Some(folder)) = (&mut config.tools.root, file.parent()) {
             *root = folder.join(&*root);
         }
+        config.engine.start_at(file.parent().unwrap_or(Path::new("")));
         #[cfg(feature = "docker")]
         config.sandbox.start_at(file.parent().unwrap_or(Path::new("")));
         #[cfg(feature = "python")]

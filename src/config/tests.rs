@@ -16,6 +16,9 @@ admission_timeout_s = 4
 arbiters = 1
 child_depth = 2
 max_result_bytes = 5000
+overflow_dir = "/tmp/kept"
+overflow_max_age_s = 3600
+overflow_max_bytes = 77
 
 [engine.retry]
 attempts = 3
@@ -78,6 +81,8 @@ fn every_key_reaches_the_engine() {
     assert_eq!((yard.limits.max_in_flight, yard.limits.max_blocking, yard.limits.max_lists), (10, 2, 3));
     assert_eq!((yard.limits.admission_timeout, yard.arbiters), (Duration::from_secs(4), 1));
     assert_eq!((yard.child_depth, yard.max_result_bytes), (2, 5_000));
+    assert_eq!(yard.overflow.folder.as_deref(), Some(std::path::Path::new("/tmp/kept")));
+    assert_eq!((yard.overflow.max_age, yard.overflow.max_bytes), (Duration::from_hours(1), 77));
     assert_eq!((yard.retry.attempts, yard.retry.first_delay), (3, Duration::from_millis(250)));
     assert_eq!(yard.retry.max_delay, Duration::from_secs(5));
     assert_eq!(yard.limits.agent.max_in_flight, Some(4));

@@ -1,7 +1,9 @@
 //! From an engine to a sink, on a thread of its own.
 
 use std::{
+    any::Any,
     fmt, io,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -76,7 +78,8 @@ impl<S: RecordSink> Recorder<S> {
         let queue = Arc::new(Queue { room, taken: AtomicUsize::new(0), dropped: AtomicU64::new(0) });
         let mut writer = Writer { sink, queue: queue.clone(), told: 0 };
         let thread = thread::Builder::new().name("toolyard-events".into()).spawn(move || {
-            let done = writer.run(&records, &stopped);
+            let done = catch_unwind(AssertUnwindSafe(|| writer.run(&records, &stopped)));
+            let done = done.unwrap_or_else(|panic| Err(broken(&*panic)));
             // After an error some records have not left; room lets the tap find out that nobody takes them.
             writer.queue.taken.store(0, Ordering::Relaxed);
             (writer.sink, done)
@@ -88,16 +91,19 @@ impl<S: RecordSink> Recorder<S> {
     /// Ends the recording and waits until all that happened before is taken.
     ///
     /// # Errors
-    /// When the sink did not take everything.
-    ///
-    /// # Panics
-    /// When the sink has panicked.
+    /// When the sink did not take everything, or has panicked.
     pub fn finish(self) -> io::Result<Recorded<S>> {
         drop(self.going_on);
-        let (sink, done) = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (sink, done) = self.thread.join().map_err(|panic| broken(&*panic))?;
         done?;
         Ok(Recorded { sink, dropped: self.queue.dropped.load(Ordering::Relaxed) })
     }
+}
+
+fn broken(panic: &(dyn Any + Send)) -> io::Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    io::Error::other(format!("what takes the records panicked: {text}"))
 }
 
 impl<S> fmt::Debug for Recorder<S> {

@@ -6,6 +6,7 @@ mod configured;
 #[cfg(feature = "python")]
 mod endings;
 mod interrupt;
+mod overflow;
 mod paths;
 mod plan;
 mod resume;

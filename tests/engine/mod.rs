@@ -7,6 +7,7 @@ mod direct;
 mod embed;
 mod fairness;
 mod faults;
+mod hosts;
 mod huge_results;
 mod inherit;
 mod limits;

@@ -278,6 +278,39 @@ async fn the_host_answers_for_its_model_and_names_roots() {
 }
 
 #[tokio::test]
+async fn a_model_or_a_list_of_roots_that_panics_is_no_answer_and_the_connection_goes_on() {
+    for (form, later) in FORMS.into_iter().flat_map(|form| [(form, false), (form, true)]) {
+        let server = Asking::new(form);
+        let host = McpHost::new()
+            .sampling(move |_| {
+                assert!(later, "the host breaks at once");
+                async { panic!("the host breaks later") }
+            })
+            .roots(|_| panic!("the host breaks"));
+        let engine = server.engine(host, |config| config.root(McpRoot::new("file:///work"))).await;
+        let reason = "the model here broke while it was asked";
+        let refused = run(&engine, "s_model", json!({})).await;
+        let text = format!("{:?} {:?}", refused.error, refused.output);
+        assert!(text.contains(reason), "{form}: {text}");
+        let roots = said(&run(&engine, "s_where", json!({})).await);
+        assert_eq!(roots[0]["roots"]["roots"], json!([{"uri": "file:///work"}]), "{form}");
+        assert_eq!(status(&engine)["s"].generation, 1, "{form}: still the first connection");
+        engine.shutdown(Duration::ZERO).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_in_this_process_that_panics_when_it_is_connected_to_says_so() {
+    let broken = McpServerConfig::in_process(|| panic!("it breaks"));
+    let engine = Engine::builder().build().unwrap();
+    let _ = engine.mcp().add("s", broken).await;
+    engine.mcp().settled(Duration::from_secs(20), || status(&engine)["s"].last_error.is_some()).await;
+    let error = status(&engine)["s"].last_error.clone().unwrap();
+    assert!(error.contains("it panicked while it was being connected to"), "{error}");
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn without_a_model_servers_are_refused_and_roots_are_none() {
     let reason = "there is no model here for servers to ask";
     let server = Asking::new("sessions");

@@ -56,3 +56,15 @@ async fn output_is_there_while_the_code_still_runs() {
     assert!(heard.contains(&(OutputStream::Stderr, b"oops\n".to_vec())), "{heard:?}");
     assert_eq!(heard.last(), Some(&(OutputStream::Stdout, b"last\n".to_vec())));
 }
+
+#[tokio::test]
+async fn what_takes_the_output_may_panic_and_the_run_goes_on() {
+    let (_engine, sandbox) = sandbox().await;
+    for request in
+        [RunRequest::python("print('a', flush=True)\nprint('b')"), RunRequest::shell("echo a; echo b")]
+    {
+        let result = sandbox.run(request.on_output(|_, _| panic!("the host breaks"))).await.unwrap();
+        assert_eq!((result.stdout_text().as_str(), result.exit_code), ("a\nb\n", Some(0)));
+    }
+    assert!(sandbox.run(RunRequest::shell("true")).await.unwrap().is_success());
+}

@@ -6,6 +6,8 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::guard::{await_host, call_host};
+
 /// A folder or another place that a server may work in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -45,7 +47,8 @@ pub struct SamplingRequest {
 type Sampling = dyn Fn(SamplingRequest) -> BoxFuture<'static, Result<Value, String>> + Send + Sync;
 type Roots = dyn Fn(&str) -> Vec<McpRoot> + Send + Sync;
 
-/// What the host does for the servers of a pool. By default nothing: servers are told so.
+/// What the host does for the servers of a pool. By default nothing: servers are told so. What panics is logged and
+/// answers nothing; the connection goes on.
 #[derive(Clone, Default)]
 pub struct McpHost {
     sampling: Option<Arc<Sampling>>,
@@ -86,12 +89,18 @@ impl McpHost {
     }
 
     pub(super) fn roots_of(&self, server: &str) -> Vec<McpRoot> {
-        self.roots.as_ref().map(|roots| roots(server)).unwrap_or_default()
+        let roots =
+            self.roots.as_ref().and_then(|roots| call_host("the host's list of roots", || roots(server)));
+        roots.unwrap_or_default()
     }
 
     pub(super) async fn sample(&self, server: &Arc<str>, params: Value) -> Result<Value, String> {
         match &self.sampling {
-            Some(sampling) => sampling(SamplingRequest { server: server.clone(), params }).await,
+            Some(sampling) => {
+                let request = SamplingRequest { server: server.clone(), params };
+                let answered = await_host("the host's model", || sampling(request)).await;
+                answered.unwrap_or_else(|| Err("the model here broke while it was asked".to_owned()))
+            }
             None => Err("there is no model here for servers to ask".to_owned()),
         }
     }

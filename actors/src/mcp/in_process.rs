@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use tokio::io::DuplexStream;
 
+use crate::guard::call_host;
+
 /// A server in this process, or behind a transport of the host's own.
 #[derive(Clone)]
 pub struct InProcess(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
@@ -15,8 +17,9 @@ impl InProcess {
         Self(Arc::new(connect))
     }
 
-    pub(super) fn connect(&self) -> DuplexStream {
-        (self.0)()
+    /// The client's end of a new connection; `None` when the server broke while it was made.
+    pub(super) fn connect(&self) -> Option<DuplexStream> {
+        call_host("a server in this process", || (self.0)())
     }
 }
 

@@ -174,7 +174,10 @@ async fn open_as(
                 open_over(transport, config.era, generation, handler, wanted).await
             }
             McpLink::InProcess(server) => {
-                let (read, write) = tokio::io::split(server.connect());
+                let Some(stream) = server.connect() else {
+                    return Err(LinkEnd::plain("it panicked while it was being connected to"));
+                };
+                let (read, write) = tokio::io::split(stream);
                 let pipes = Pipes::new(read, write, config.largest_message_bytes);
                 open_over(pipes, config.era, generation, handler, wanted).await
             }

@@ -6,6 +6,8 @@ use futures::future::BoxFuture;
 use rmcp::transport::auth::{AuthError, AuthorizationRequest, OAuthState};
 use tokio::{sync::Mutex, time::timeout};
 
+use crate::guard::await_host;
+
 type Visit = dyn Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync;
 
 /// How to log in at a server: by OAuth, with an authorization code. Tokens are kept in memory, for all connections to
@@ -186,7 +188,9 @@ impl Identity {
             }
         };
         let url = state.get_authorization_url().await.map_err(refused)?;
-        let back = (self.how.visit)(url).await.map_err(|reason| format!("nobody logged in: {reason}"))?;
+        let visited = await_host("the way to log in", || (self.how.visit)(url)).await;
+        let visited = visited.unwrap_or_else(|| Err("the way to log in broke".to_owned()));
+        let back = visited.map_err(|reason| format!("nobody logged in: {reason}"))?;
         state.handle_callback_url(&back).await.map_err(refused)?;
         Ok(state)
     }

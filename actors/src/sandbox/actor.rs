@@ -30,13 +30,10 @@ use super::{
     exec,
     link::{Heard, Link, Voice},
     owner::Owner,
-    run::{Artifact, ExecResult, OutputStream, RunKind, RunRequest},
+    run::{Artifact, ExecResult, OutputStream, RunKind, RunRequest, tell},
     wire::{Done, Order, Said},
 };
-use crate::{
-    guard::start_guarded,
-    reply::{MAILBOX, post},
-};
+use crate::reply::{MAILBOX, post};
 
 /// How long the agent may take to end a run whose time is over or that was cancelled, before its container is ended.
 const GRACE: Duration = Duration::from_secs(5);
@@ -200,10 +197,7 @@ impl SandboxActor {
                         1 => (&mut so_far.stdout, OutputStream::Stdout),
                         _ => (&mut so_far.stderr, OutputStream::Stderr),
                     };
-                    if let Some(sink) = &request.sink {
-                        // One that panics has heard enough; the run's result has it all.
-                        let _ = start_guarded(|| sink(stream, &body));
-                    }
+                    tell(&mut request.sink, stream, &body);
                     kept.extend_from_slice(&body);
                 }
             }

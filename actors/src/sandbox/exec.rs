@@ -16,7 +16,7 @@ use super::{
     container::unique,
     docker::{Daemon, Output},
     error::SandboxError,
-    run::{ExecResult, OutputStream, RunRequest},
+    run::{ExecResult, OutputSink, OutputStream, RunRequest, tell},
 };
 
 /// How long output is waited for after a run was killed: the daemon keeps streams open that children hold.
@@ -44,7 +44,7 @@ pub(super) async fn run(
     // What cannot be written any more shows in how it ends.
     let _ = input.write_all(&request.code).await;
     let _ = input.shutdown().await;
-    let mut printed = Printed { output, request, most, result: ExecResult::default() };
+    let mut printed = Printed { output, sink: request.sink.clone(), most, result: ExecResult::default() };
     tokio::select! {
         ended = timeout_at(moment::after(begun, limit), printed.read()) => printed.result.timed_out = ended.is_err(),
         () = stop.cancelled() => printed.result.cancelled = true,
@@ -64,14 +64,14 @@ pub(super) async fn run(
 }
 
 /// What a run prints.
-struct Printed<'a> {
+struct Printed {
     output: Output,
-    request: &'a RunRequest,
+    sink: Option<OutputSink>,
     most: usize,
     result: ExecResult,
 }
 
-impl Printed<'_> {
+impl Printed {
     /// Reads until nothing comes any more.
     async fn read(&mut self) {
         while let Some(Ok(piece)) = self.output.next().await {
@@ -82,8 +82,8 @@ impl Printed<'_> {
             let keep = message.len().min(self.most - kept.len());
             self.result.truncated |= keep < message.len();
             kept.extend_from_slice(&message[..keep]);
-            if let Some(sink) = self.request.sink.as_ref().filter(|_| keep > 0) {
-                sink(stream, &message[..keep]);
+            if keep > 0 {
+                tell(&mut self.sink, stream, &message[..keep]);
             }
         }
     }

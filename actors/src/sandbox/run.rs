@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
+use crate::guard::call_host;
+
 /// What code is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunKind {
@@ -23,7 +25,7 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// Takes what a run prints, piece by piece; must not wait.
+/// Takes what a run prints, piece by piece; must not wait. One that panics gets nothing more; the run's result has it all.
 pub type OutputSink = Arc<dyn Fn(OutputStream, &[u8]) + Send + Sync>;
 
 /// One run: code, what it reads, and its limits.
@@ -86,6 +88,15 @@ impl RunRequest {
     pub fn on_output(mut self, sink: impl Fn(OutputStream, &[u8]) + Send + Sync + 'static) -> Self {
         self.sink = Some(Arc::new(sink));
         self
+    }
+}
+
+/// Tells whoever listens what a run has printed, until that panics.
+pub(super) fn tell(sink: &mut Option<OutputSink>, stream: OutputStream, printed: &[u8]) {
+    if let Some(listening) = sink
+        && call_host("what takes the output of a sandbox", || listening(stream, printed)).is_none()
+    {
+        *sink = None;
     }
 }
 

@@ -152,6 +152,12 @@ pub enum CatalogError {
     /// An alias that leads back to itself.
     #[error(transparent)]
     AliasCycle(#[from] AliasCycle),
+    /// The code of a tool panicked when it was asked what it is.
+    #[error("a tool panicked when it was asked what it is: {reason}")]
+    Panicked {
+        /// What the panic says.
+        reason: String,
+    },
     /// A name that no tool has.
     #[error("no tool is named {name:?}")]
     Unknown {
@@ -167,7 +173,7 @@ impl CatalogError {
             Self::NameTaken { name, .. } | Self::BadSchema { name, .. } | Self::Unknown { name } => {
                 Some(name)
             }
-            Self::BlankName | Self::AliasCycle(_) => None,
+            Self::BlankName | Self::AliasCycle(_) | Self::Panicked { .. } => None,
         }
     }
 }

@@ -329,14 +329,15 @@ impl Driver {
             return;
         };
         self.run.stop_at_failure(position, &finished);
+        let finished = slot.insert(finished);
+        self.unanswered -= 1;
+        // Filed first: those who listen run code of the host.
         if self.run.listens() {
             let call = self.run.info(position);
-            let Finished { outcome, waited, elapsed, .. } = finished;
+            let Finished { outcome, waited, elapsed, .. } = *finished;
             let error = finished.error.clone();
             self.run.emit(EventKind::Finished { call, outcome, error, waited, elapsed });
         }
-        *slot = Some(finished);
-        self.unanswered -= 1;
     }
 
     /// Carries out what the caller's hand did.

@@ -39,6 +39,7 @@ use self::{
 };
 use crate::{
     admission::{Admission, ToolGates, turnstile::Permit},
+    guard::{await_host, start_guarded},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
         Stop,
@@ -253,11 +254,17 @@ impl Shared {
     pub(crate) async fn let_go(&self, for_good: bool) {
         const PATIENCE: Duration = Duration::from_secs(10);
         let catalog = self.published.current();
-        let entries = catalog.entries().iter();
-        let letting_go: FuturesUnordered<_> =
-            entries.map(|entry| if for_good { entry.tool.retire() } else { entry.tool.release() }).collect();
+        let letting_go: FuturesUnordered<_> = catalog
+            .entries()
+            .iter()
+            .map(|entry| {
+                await_host("a tool that lets go", || {
+                    if for_good { entry.tool.retire() } else { entry.tool.release() }
+                })
+            })
+            .collect();
         // What does not let go in time is not waited for.
-        let _ = timeout(PATIENCE, letting_go.collect::<()>()).await;
+        let _ = timeout(PATIENCE, letting_go.collect::<Vec<_>>()).await;
     }
 
     /// The tools that a list sees. Those that it brought along live on this arbiter.
@@ -268,15 +275,22 @@ impl Shared {
             return Ok(Scope { catalog, guests: options.ancestry.guests.clone(), activation, only });
         }
         let (mut guests, here) = (Catalog::default(), Arbiter::current());
-        for tool in &options.guests {
-            let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
-            guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
-        }
+        guarded(|| {
+            for tool in &options.guests {
+                let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
+                guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
+            }
+            Ok(())
+        })?;
         Ok(Scope { catalog, guests: Some(Arc::new(guests)), activation, only })
     }
 
     /// Makes all changes, or none.
     pub(crate) fn change_catalog(&self, changes: Vec<CatalogChange>) -> Result<(), CatalogError> {
+        guarded(|| self.make_changes(changes))
+    }
+
+    fn make_changes(&self, changes: Vec<CatalogChange>) -> Result<(), CatalogError> {
         let mut next = Catalog::clone(&self.published.current());
         for change in changes {
             match change {
@@ -344,4 +358,9 @@ impl Shared {
         });
         Route::State { scope, shards: homes.collect() }
     }
+}
+
+/// Takes tools in, whose code says what they are and may panic.
+fn guarded<T>(take: impl FnOnce() -> Result<T, CatalogError>) -> Result<T, CatalogError> {
+    start_guarded(take).unwrap_or_else(|reason| Err(CatalogError::Panicked { reason }))
 }
