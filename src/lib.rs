@@ -48,8 +48,8 @@ pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
     EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteOptions, Health,
-    Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError,
-    RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
+    OnBlocked, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy,
+    ResumeError, RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

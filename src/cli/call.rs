@@ -69,7 +69,7 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
 
 /// A declared tool in the form in which documents declare it.
 fn declaration(spec: &ToolSpec) -> Value {
-    json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.input_schema})
+    json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.shown_schema()})
 }
 
 /// Runs one document. Ctrl-C cancels its list, which still gives every call its outcome.

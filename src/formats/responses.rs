@@ -27,13 +27,9 @@ pub struct FunctionCallOutput<'a> {
 
 /// Gives one `function_call_output` item per result.
 pub fn items(results: &[ToolResult]) -> Vec<FunctionCallOutput<'_>> {
-    results.iter().map(item).collect()
+    answer::with_ids(results).map(|(id, result)| item(id, result)).collect()
 }
 
-fn item(result: &ToolResult) -> FunctionCallOutput<'_> {
-    FunctionCallOutput {
-        kind: "function_call_output",
-        call_id: answer::id(result),
-        output: answer::text(result),
-    }
+fn item<'a>(id: Cow<'a, str>, result: &'a ToolResult) -> FunctionCallOutput<'a> {
+    FunctionCallOutput { kind: "function_call_output", call_id: id, output: answer::text(result) }
 }

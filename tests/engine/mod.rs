@@ -19,3 +19,5 @@ pub(crate) mod state;
 mod state_files;
 mod times;
 pub(crate) mod tools;
+mod values;
+mod watchdog;

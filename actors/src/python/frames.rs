@@ -59,7 +59,8 @@ pub(super) struct Described {
     pub(super) parallel_safe: bool,
     pub(super) takes: Vec<String>,
     pub(super) state_per_agent: bool,
-    pub(super) effects: Vec<String>,
+    /// `None`: the function says nothing about them.
+    pub(super) effects: Option<Vec<String>>,
     pub(super) permission_action: Option<String>,
 }
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 
-from toolyard_worker import loader
+from toolyard_worker import exact, loader
 from toolyard_worker.capture import Capture
 from toolyard_worker.results import Encoder, Unwritable, exact_json
 from toolyard_worker.scalars import Refused
@@ -142,6 +142,16 @@ class Worker:
                 import asyncio
 
                 value = asyncio.run_coroutine_threadsafe(value, self._event_loop()).result()
+            if exact.is_generator(value):
+                call.notes.append(exact.COLLECTED)
+                if inspect.isgenerator(value):
+                    value = exact.collected(value)
+                else:
+                    import asyncio
+
+                    value = asyncio.run_coroutine_threadsafe(
+                        exact.collected_async(value), self._event_loop()
+                    ).result()
         except BaseException as error:
             call.fail(error)
         else:
@@ -153,6 +163,9 @@ class Worker:
             positional, named = call.bind(function)
             value = function.call(*positional, **named)
             value = await value if inspect.isawaitable(value) else value
+            if exact.is_generator(value):
+                call.notes.append(exact.COLLECTED)
+                value = exact.collected(value) if inspect.isgenerator(value) else await exact.collected_async(value)
         except Exception as error:
             call.fail(error)
         except BaseException as error:
@@ -174,6 +187,7 @@ class Call:
         self._worker = worker
         self._frame = frame
         self._state = None
+        self.notes = []
         self._printed = worker._capture.begin()
 
     def bind(self, function):
@@ -202,6 +216,7 @@ class Call:
         reply = f'{{"op":"ended","id":{self._frame["id"]},"value":{text}'
         if state:
             reply += f',"state":{state}'
+        notes = [*self.notes, *notes]
         if notes:
             reply += f',"notes":{json.dumps(notes)}'
         if printed:
@@ -242,7 +257,9 @@ def _message(error):
 
 
 def _texts(call, name):
-    value = getattr(call, name, ())
+    value = getattr(call, name, None)
+    if value is None:
+        return None
     return [value] if isinstance(value, str) else [str(text) for text in value]
 
 
