@@ -9,6 +9,7 @@ mod admission;
 mod begun;
 #[cfg(feature = "child")]
 pub mod child;
+mod direct;
 mod event;
 mod guard;
 mod mail;
@@ -36,6 +37,7 @@ mod yard;
 
 pub use self::{
     admission::{AgentLimits, Limits, ToolLimits},
+    direct::{DirectCall, ExecuteIn, ExecuteTool},
     event::{CallInfo, EngineEvent, EventKind, PlanPlace, WaitsFor},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, Permission, PlanCalls,

@@ -138,36 +138,32 @@ fn look_at_all() {
 mod tests {
     use super::*;
 
-    fn names(watch: &Watch, at: Instant) -> Vec<String> {
-        watch.look(at)
-    }
-
     #[test]
     fn a_turn_that_goes_on_is_counted_once_and_its_tool_warned_of_once() {
         let watch = Watch::default();
         let (slow, quick) = (Arc::new(Pulse::of("slow")), Arc::new(Pulse::of("quick")));
         watch.add(&slow);
         watch.add(&quick);
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let hears = heard.clone();
-        watch.listen(Arc::new(move |tool| hears.lock().push(tool.to_owned())));
+        let names = Arc::new(Mutex::new(Vec::new()));
+        let noted = names.clone();
+        watch.listen(Arc::new(move |tool| noted.lock().push(tool.to_owned())));
         let begun = Instant::now();
         slow.begin_turn();
-        assert!(names(&watch, begun).is_empty());
+        assert!(watch.look(begun).is_empty());
         for second in 1..5 {
             quick.begin_turn();
             quick.end_turn();
-            let found = names(&watch, begun + Duration::from_secs(second));
+            let found = watch.look(begun + Duration::from_secs(second));
             assert_eq!(found.len(), usize::from(second == 2), "after {second} s");
         }
         assert_eq!((slow.blocked(), quick.blocked()), (1, 0));
         slow.end_turn();
         slow.begin_turn();
         for second in 10..13 {
-            assert!(names(&watch, begun + Duration::from_secs(second)).is_empty(), "it was warned of");
+            assert!(watch.look(begun + Duration::from_secs(second)).is_empty(), "it was warned of");
         }
         assert_eq!(slow.blocked(), 2);
-        assert_eq!(*heard.lock(), ["slow", "slow"]);
+        assert_eq!(*names.lock(), ["slow", "slow"]);
     }
 
     #[test]
@@ -179,10 +175,10 @@ mod tests {
         pulse.begin_turn();
         drop(crate::restart::DeathNote(pulse.clone()));
         for second in 0..9 {
-            assert!(names(&watch, begun + Duration::from_secs(second)).is_empty());
+            assert!(watch.look(begun + Duration::from_secs(second)).is_empty());
         }
         drop(pulse);
-        assert!(names(&watch, begun).is_empty());
+        assert!(watch.look(begun).is_empty());
         assert!(watch.0.lock().turns.is_empty(), "who is gone is forgotten");
     }
 }

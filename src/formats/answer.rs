@@ -2,15 +2,11 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use toolyard_contract::{CallId, ToolResult};
+use toolyard_contract::ToolResult;
 
 /// The provider's id as text; `None` when there was none, or a blank one.
 pub(super) fn given_id(result: &ToolResult) -> Option<Cow<'_, str>> {
-    match &result.id {
-        CallId::Text(id) if !id.trim().is_empty() => Some(id.into()),
-        CallId::Other(raw) => Some(raw.get().into()),
-        CallId::Text(_) | CallId::Absent => None,
-    }
+    result.id.to_text()
 }
 
 /// Ids for providers that need one, each with its result: the given one, or `call_<index>`, which gets a number of
@@ -19,7 +15,7 @@ pub(super) fn with_ids(results: &[ToolResult]) -> impl Iterator<Item = (Cow<'_, 
     let given: Vec<_> = results.iter().map(given_id).collect();
     let all_have_one = given.iter().all(Option::is_some);
     let taken: HashSet<String> =
-        if all_have_one { HashSet::new() } else { given.iter().flatten().map(|id| id.to_string()).collect() };
+        if all_have_one { HashSet::new() } else { given.iter().flatten().map(ToString::to_string).collect() };
     given.into_iter().zip(results).map(move |(id, result)| {
         let id = id.unwrap_or_else(|| {
             let plain = format!("call_{}", result.index);

@@ -3,10 +3,12 @@
 mod activation;
 mod basics;
 mod churn;
+mod direct;
 mod embed;
 mod fairness;
 mod faults;
 mod huge_results;
+mod inherit;
 mod limits;
 mod managers;
 mod nodes;
@@ -20,4 +22,5 @@ mod state_files;
 mod times;
 pub(crate) mod tools;
 mod values;
+mod waiting_nodes;
 mod watchdog;

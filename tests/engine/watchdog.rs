@@ -40,9 +40,9 @@ impl StatefulTool for Hog {
 
 /// Runs one call of a tool that blocks until `open` is told, after it was found out; gives who was heard of.
 fn found_out(engine: &Engine, open: &mpsc::Sender<()>) -> Vec<String> {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let hears = heard.clone();
-    engine.on_blocked(Arc::new(move |tool| hears.lock().push(tool.to_owned())));
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let noted = names.clone();
+    engine.on_blocked(Arc::new(move |tool| noted.lock().push(tool.to_owned())));
     let report = std::thread::scope(|scope| {
         let list = scope.spawn(|| {
             let calls = vec![call("patient", json!({})), call("hog", json!({}))];
@@ -57,8 +57,7 @@ fn found_out(engine: &Engine, open: &mpsc::Sender<()>) -> Vec<String> {
     });
     assert!(report.all_ok(), "{report:?}");
     assert_eq!((engine.health("hog").unwrap().blocked, engine.health("patient").unwrap().blocked), (1, 0));
-    let heard = heard.lock().clone();
-    heard
+    std::mem::take(&mut *names.lock())
 }
 
 /// A tool that waits for longer than a turn may take, as tools should.

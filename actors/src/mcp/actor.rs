@@ -25,7 +25,7 @@ use super::{
     desk::Desk,
     handler::{LinkHandler, OnToolsChanged},
     link::{Link, LinkEnd, Opened, open},
-    listing::list,
+    listing::list_noting,
     pool::PoolInner,
     session::{OpenLink, View, until},
     status::McpState,
@@ -252,12 +252,12 @@ impl McpSessionActor {
         }
         self.listing = Listing::Now;
         let (generation, link, actor) = (self.generation, link.clone(), ctx.address());
-        let (name, pool, patience) =
-            (self.desk.server.clone(), self.pool.clone(), self.config.connect_timeout);
+        let (name, pool, patience) = (self.desk.server.clone(), self.pool.clone(), self.config.patience());
         tokio::spawn(async move {
-            let listed = match timeout(patience, list(&link)).await {
+            let mut left_out = Vec::new();
+            let listed = match timeout(patience, list_noting(&link, &mut left_out)).await {
                 Ok(Ok(tools)) => match pool.upgrade() {
-                    Some(pool) => Ok((tools.len(), pool.publish(&name, &actor, tools).await)),
+                    Some(pool) => Ok((tools.len(), pool.publish(&name, &actor, tools, left_out).await)),
                     None => Err("the pool is gone".to_owned()),
                 },
                 Ok(Err(error)) => Err(error.reason().to_owned()),

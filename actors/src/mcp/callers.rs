@@ -179,7 +179,7 @@ impl McpServerConfig {
 /// Ends sessions that have been unused for too long, until there is none.
 async fn end_unused(server: Weak<Session>, isolation: Isolation) {
     loop {
-        sleep(isolation.idle / 2).await;
+        sleep(isolation.idle.checked_div(2).unwrap_or_default()).await;
         let Some(server) = server.upgrade() else { return };
         let mut sessions = server.callers.sessions.lock();
         let is_old = |kept: &Kept| kept.last.lock().elapsed() >= isolation.idle && !kept.is_in_use();

@@ -12,6 +12,7 @@ use rmcp::transport::{
 };
 
 use super::{
+    config::McpServerConfig,
     http_client::HttpClient,
     login_client::{Entry, LoginClient},
 };
@@ -60,16 +61,17 @@ impl Address {
     /// Makes the transport of streamable HTTP. Nothing is sent yet.
     pub(super) fn streamable(
         self,
-        largest: usize,
+        config: &McpServerConfig,
         entry: Option<Entry>,
     ) -> StreamableHttpClientTransport<LoginClient> {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let (largest, terminates) = (config.largest_message_bytes, config.terminate_on_close);
         let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .custom_headers(headers)
             .max_concurrent_requests(usize::MAX >> 4)
             .max_sse_event_size(largest)
             .max_json_response_size(largest);
-        let client = LoginClient { http: HttpClient(self.client), entry };
+        let client = LoginClient { http: HttpClient { client: self.client, terminates }, entry };
         StreamableHttpClientTransport::with_client(client, config)
     }
 }

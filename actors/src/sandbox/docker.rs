@@ -39,6 +39,8 @@ pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 pub(crate) struct Daemon {
     pub(super) docker: Docker,
     address: String,
+    /// Whether it is Podman, which takes some settings in other forms.
+    pub(super) is_podman: bool,
 }
 
 impl Daemon {
@@ -60,7 +62,9 @@ impl Daemon {
             Docker::connect_with_http(&address, ANSWER_SECONDS, version)
         };
         let docker = docker.map_err(unreachable)?.negotiate_version().await.map_err(unreachable)?;
-        Ok(Self { docker, address })
+        let parts = docker.version().await.map_err(unreachable)?.components.unwrap_or_default();
+        let is_podman = parts.iter().any(|part| part.name.contains("Podman"));
+        Ok(Self { docker, address, is_podman })
     }
 
     /// The version of the daemon.

@@ -435,7 +435,7 @@ impl Driver {
         let mut results = Vec::with_capacity(answers.len());
         let all = labels.into_iter().zip(answers).enumerate();
         results.extend(all.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))));
-        let parked = parking.map_or_else(Vec::new, |parking| parking.finish(&mut results));
+        let parked = parking.map_or_else(Vec::new, |parking| parking.finish(run.scope(), &mut results));
         Report { run: id, results, batches, parked, elapsed }
     }
 }

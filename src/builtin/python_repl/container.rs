@@ -79,9 +79,11 @@ impl ReplBackend for Container {
 fn beginning(setup: &SessionSetup) -> String {
     let source = literal(&format!("{SNAPSHOT}\n{CELL}\n{REMOTE}"));
     let allowed = setup.allowed_modules.as_deref().map_or_else(|| "None".to_owned(), literal);
+    // JSON's `true` and `null` are not Python's, so the values go as a text.
+    let defined = literal(&serde_json::to_string(&*setup.globals).unwrap_or_default());
     format!(
         "__toolyard__ = {{}}\nexec({source}, __toolyard__)\n\
-         __toolyard__ = __toolyard__['Remote'](globals(), {allowed})"
+         __toolyard__ = __toolyard__['Remote'](globals(), {allowed}, {defined})"
     )
 }
 

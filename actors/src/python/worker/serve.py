@@ -77,7 +77,9 @@ class Worker:
                 "parallel_safe": function.parallel_safe,
                 "takes": sorted(function.takes),
                 "state_per_agent": getattr(function.call, "state_scope", "engine") == "agent",
-                "effects": _texts(function.call, "effects"),
+                "initial_state": function.initial_state,
+                "excluded": function.excluded,
+                "effects": _said(function.call),
                 "permission_action": getattr(function.call, "permission_action", None),
             }
             for function in functions
@@ -256,11 +258,9 @@ def _message(error):
         return ""
 
 
-def _texts(call, name):
-    value = getattr(call, name, None)
-    if value is None:
-        return None
-    return [value] if isinstance(value, str) else [str(text) for text in value]
+def _said(call):
+    """What a function says about its effects; None when it says nothing."""
+    return None if getattr(call, "effects", None) is None else loader.texts(call, "effects")
 
 
 def _trimmed(error):
