@@ -87,7 +87,7 @@ async fn throughput(bare: &Bare, lease: &SandboxLease) {
         let begun = Instant::now();
         let execs = (0..RUNS / 4).map(|_| bare.exec(&["true"]));
         stream::iter(execs).buffer_unordered(at_once).collect::<Vec<_>>().await;
-        let execs = begun.elapsed() * 4;
+        let execs = begun.elapsed().saturating_mul(4);
         println!(
             "{at_once} at once: {:6.0} runs/s, bare exec {:4.0}/s",
             f64::from(RUNS) / runs.as_secs_f64(),

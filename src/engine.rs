@@ -9,7 +9,7 @@ use std::{
 
 use toolyard_actors::{
     CatalogChange, DroppedEvents, EngineError, EngineEvent, EventStream, EventTap, ExecuteCalls,
-    ExecuteOptions, PlanCalls, Preview, Report, RunControl, Yard,
+    ExecuteOptions, OnBlocked, PlanCalls, Preview, Report, RunControl, Yard,
 };
 use toolyard_contract::{ActivationController, BadCall, ToolCall, ToolSpec};
 
@@ -251,6 +251,15 @@ impl Engine {
     /// Gives every event to `tap`, where it happens: none is lost, and the calls wait for it.
     pub fn tap(&self, tap: Arc<dyn EventTap>) {
         self.0.yard.tap(tap);
+    }
+
+    /// Tells `listener` the name of a tool each time it has kept its arbiter from all other work for 2 s, because it
+    /// blocks or computes without being a `blocking` tool. The first time a warning names it; [`Health::blocked`]
+    /// counts. Finding out costs calls nothing: one thread of the process looks every half second.
+    ///
+    /// [`Health::blocked`]: crate::Health::blocked
+    pub fn on_blocked(&self, listener: OnBlocked) {
+        self.0.yard.on_blocked(listener);
     }
 
     /// Takes no more lists, waits up to `patience` for those under way, cancels the rest, closes the

@@ -50,7 +50,7 @@ pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DirectCall,
     DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteIn,
-    ExecuteOptions, ExecuteTool, Health, OverflowConfig, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview,
+    ExecuteOptions, ExecuteTool, Health, OnBlocked, OverflowConfig, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview,
     Problem, Report, RestartPolicy, ResumeError, RetryPolicy, RunControl, StateError, Stop, SupervisorActor,
     ToolLimits, ToolRows, WaitsFor,
 };

@@ -4,6 +4,7 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -13,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{Outcome, ToolReturn};
 
-use crate::{moment, reply::Finished, supervisor::catalog::Entry};
+use crate::{moment, reply::Finished, restart::Pulse, supervisor::catalog::Entry};
 
 /// The work of one call: a future that cannot panic out of its own call.
 pub(crate) struct Guarded<T>(Option<BoxFuture<'static, T>>);
@@ -91,6 +92,24 @@ impl<T> Future for Guarded<T> {
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         self.drop_work();
+    }
+}
+
+/// Work whose turns are watched.
+pub(crate) struct Turns<T> {
+    pub(crate) work: Guarded<T>,
+    pub(crate) pulse: Option<Arc<Pulse>>,
+}
+
+impl<T> Future for Turns<T> {
+    type Output = Ended<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<T>> {
+        let Some(pulse) = self.pulse.clone() else { return Pin::new(&mut self.work).poll(cx) };
+        pulse.begin_turn();
+        let polled = Pin::new(&mut self.work).poll(cx);
+        pulse.end_turn();
+        polled
     }
 }
 

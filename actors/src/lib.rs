@@ -32,6 +32,7 @@ pub mod sandbox;
 mod state;
 mod supervisor;
 mod tool;
+mod watch;
 mod yard;
 
 pub use self::{
@@ -52,5 +53,6 @@ pub use self::{
         catalog::{Catalog, CatalogError, Entry},
         control::RunControl,
     },
+    watch::OnBlocked,
     yard::{Claim, Staging, StateError, ToolRows, Yard, YardConfig},
 };

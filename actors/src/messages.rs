@@ -5,8 +5,9 @@ use std::{fmt, sync::Arc, time::Duration};
 use actix::Message;
 use serde_json::{Map, Value};
 use toolyard_contract::{
-    BadCall, Batch, CallId, InjectPolicy, NextStep, Outcome, ParkedCall, PermissionCheck, PermissionDecision,
-    Plan, Refusal, Request, Resumption, RunId, Runner, Standing, SuspendedList, Tool, ToolCall, ToolResult,
+    BadCall, Batch, CallId, EffectTags, InjectPolicy, NextStep, Outcome, ParkedCall, PermissionCheck,
+    PermissionDecision, Plan, Refusal, Request, Resumption, RunId, Runner, Standing, SuspendedList, Tool,
+    ToolCall, ToolResult,
 };
 
 use crate::supervisor::{catalog::CatalogError, control::RunControl, gate::Gated, nested::Ancestry};
@@ -49,6 +50,8 @@ pub struct PlanCalls {
 pub struct Preview {
     /// The tool that each item names.
     pub tools: Vec<String>,
+    /// What the tools of those that would run say about their effects; parallel to the plan's steps.
+    pub effects: Vec<EffectTags>,
     /// The items that would not run.
     pub problems: Vec<Problem>,
     /// The order of those that would.
@@ -72,7 +75,7 @@ pub struct Permission {
 
 impl Preview {
     pub(crate) fn new(gated: Gated, policy_version: String) -> Self {
-        let Gated { labels, refused, asking, judged, plan, .. } = gated;
+        let Gated { labels, refused, asking, judged, runnable, plan } = gated;
         let refused = refused.into_iter().map(|(position, finished)| Problem {
             index: position as usize,
             outcome: finished.outcome,
@@ -92,7 +95,8 @@ impl Preview {
         });
         let permissions = permissions.collect();
         let tools = labels.into_iter().map(|label| label.tool.into_string()).collect();
-        Self { tools, problems, plan, permissions, policy_version }
+        let effects = runnable.iter().map(|run| run.entry.spec().effects.clone()).collect();
+        Self { tools, effects, problems, plan, permissions, policy_version }
     }
 }
 

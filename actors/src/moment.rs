@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// The longest time that is waited, 30 years: what a timer and the clock of every system can hold. A longer one is
 /// taken for this; files and options refuse it.
-pub const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+pub const LONGEST: Duration = Duration::from_hours(30 * 365 * 24);
 
 /// Gives the moment so long after another.
 pub fn after(moment: Instant, wait: Duration) -> Instant {

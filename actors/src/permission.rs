@@ -101,7 +101,7 @@ impl Permissions {
         if self.config.policy.is_none() && !ask_again {
             return Ok(None);
         }
-        let context = PermissionContext { agent };
+        let context = PermissionContext { agent, effects: entry.spec().effects.said() };
         let check = catch_unwind(AssertUnwindSafe(|| entry.tool.permission_check(arguments, &context)))
             .map_err(|_| {
                 let error = format!("tool {:?}: panicked while saying what the call does", entry.spec().name);

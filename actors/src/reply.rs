@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
-use toolyard_contract::{Detail, Failure, Outcome, Output, Reply, ToolReturn};
+use toolyard_contract::{Detail, Failure, Outcome, Output, Reply, ToolReturn, name};
 
 use crate::{admission::Permits, supervisor::catalog::Entry, supervisor::run::Run};
 
@@ -31,6 +31,9 @@ where
     actor.do_send(message);
 }
 
+/// How long an error of the engine may be, in characters.
+const MOST_ERROR: usize = 4_000;
+
 /// How a call ended, before it is joined with its name and id.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
@@ -45,12 +48,12 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// An end without output.
+    /// An end without output. The error is the engine's own, which may quote what a model sent: that is cut.
     pub(crate) fn without_output(outcome: Outcome, error: impl Into<String>) -> Self {
         Self {
             outcome,
             output: None,
-            error: Some(error.into()),
+            error: Some(name::short(error.into(), MOST_ERROR)),
             detail: None,
             waited: Duration::ZERO,
             elapsed: Duration::ZERO,

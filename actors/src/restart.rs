@@ -17,7 +17,7 @@ use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{moment, pause::doubled, placement::Seat, reply::post};
+use crate::{moment, pause::doubled, placement::Seat, reply::post, watch::Watch};
 
 /// How often a dead actor is replaced.
 #[derive(Clone, Debug)]
@@ -59,13 +59,51 @@ pub(crate) struct Pulse {
     handled: AtomicU64,
     panicked: AtomicU64,
     stopped: AtomicU64,
+    /// Odd while a turn goes on. Written by the thread of the actor alone, so that two plain writes do.
+    turn: AtomicU64,
+    /// How many turns took too long.
+    blocked: AtomicU64,
+    tool: String,
     /// Free again when the last of them is gone.
     _seat: Option<Seat>,
 }
 
 impl Pulse {
+    #[cfg(test)]
+    pub(crate) fn of(tool: &str) -> Self {
+        Self { tool: tool.to_owned(), ..Self::default() }
+    }
+
     pub(crate) fn beat(&self) {
         self.handled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The actor, or a task that it drives on its arbiter, is about to run code of its tool.
+    pub(crate) fn begin_turn(&self) {
+        self.turn.store(self.turn.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
+    }
+
+    /// The code of the tool has given the arbiter back.
+    pub(crate) fn end_turn(&self) {
+        self.turn.store((self.turn.load(Ordering::Relaxed) | 1).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// The number of the turn that goes on.
+    pub(crate) fn turn(&self) -> Option<u64> {
+        Some(self.turn.load(Ordering::Relaxed)).filter(|turn| turn % 2 == 1)
+    }
+
+    pub(crate) fn note_blocked(&self) {
+        self.blocked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn blocked(&self) -> u64 {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tool(&self) -> &str {
+        &self.tool
     }
 }
 
@@ -76,6 +114,7 @@ impl Drop for DeathNote {
     fn drop(&mut self) {
         let counter = if std::thread::panicking() { &self.0.panicked } else { &self.0.stopped };
         counter.fetch_add(1, Ordering::Relaxed);
+        self.0.end_turn();
     }
 }
 
@@ -89,6 +128,8 @@ pub struct Health {
     pub stopped: u64,
     /// How many replaced a dead one.
     pub restarted: u64,
+    /// How often it kept its arbiter from all other work for 2 s or longer: a tool that is not `blocking` blocks.
+    pub blocked: u64,
     /// Tells whether the breaker is open: calls fail fast.
     pub broken: bool,
 }
@@ -100,6 +141,7 @@ impl Health {
             panicked: self.panicked + other.panicked,
             stopped: self.stopped + other.stopped,
             restarted: self.restarted + other.restarted,
+            blocked: self.blocked + other.blocked,
             broken: self.broken || other.broken,
         }
     }
@@ -149,10 +191,12 @@ enum Breaker {
 impl<A: Actor> Home<A> {
     pub(crate) fn new(
         policy: RestartPolicy,
+        (tool, watch): (&str, &Watch),
         seat: Option<Seat>,
         make: impl Fn(Arc<Pulse>) -> Addr<A> + Send + Sync + 'static,
     ) -> Self {
-        let pulse = Arc::new(Pulse { _seat: seat, ..Pulse::default() });
+        let pulse = Arc::new(Pulse { tool: tool.to_owned(), _seat: seat, ..Pulse::default() });
+        watch.add(&pulse);
         let addr = make(pulse.clone());
         let inner = Inner { addr, deaths: VecDeque::new(), restarted: 0, breaker: Breaker::Closed };
         Self { make: Box::new(make), policy, pulse, inner: Mutex::new(inner) }
@@ -254,6 +298,7 @@ impl<A: Actor> Home<A> {
             panicked: self.pulse.panicked.load(Ordering::Relaxed),
             stopped: self.pulse.stopped.load(Ordering::Relaxed),
             restarted: inner.restarted,
+            blocked: self.pulse.blocked.load(Ordering::Relaxed),
             broken: matches!(inner.breaker, Breaker::Open(_) | Breaker::Probing { .. }),
         }
     }

@@ -77,6 +77,7 @@ impl Handler<InvokeOnRow> for StateActor {
     type Result = ();
 
     fn handle(&mut self, InvokeOnRow { key, group }: InvokeOnRow, ctx: &mut Self::Context) {
+        self.note.0.begin_turn();
         match self.busy.get_mut(&key) {
             Some(queue) => {
                 tell_waiting(&group);
@@ -84,6 +85,7 @@ impl Handler<InvokeOnRow> for StateActor {
             }
             None => self.serve(&key, group, &ctx.address(), tell_waiting),
         }
+        self.note.0.end_turn();
         self.note.0.beat();
     }
 }
@@ -114,13 +116,15 @@ impl Handler<RowIsFree> for StateActor {
             slot.file(begun.timed(finished));
         }
         let mut waiting = self.busy.remove(&key).unwrap_or_default();
+        self.note.0.begin_turn();
         while let Some(group) = waiting.pop() {
             self.serve(&key, group, &ctx.address(), |_| {}); // its calls were told already
             if let Some(queue) = self.busy.get_mut(&key) {
                 queue.append(waiting); // busy again: the rest waits behind
-                return;
+                break;
             }
         }
+        self.note.0.end_turn();
     }
 }
 
@@ -232,6 +236,7 @@ impl StateActor {
     ) {
         let cancel = begun.run.control().token(begun.position);
         let (slot, span, begun) = (begun.slot(), begun.span.clone(), Arc::new(begun));
+        let work = self.spawner.watched(work, &self.note.0);
         let drive = async move {
             let (finished, copied) = match run_guarded(work, &cancel, begun.deadline, begun.tool_name()).await
             {

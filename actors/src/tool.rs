@@ -17,7 +17,7 @@ use tracing::Instrument;
 use crate::{
     admission::Permits,
     begun::Begun,
-    guard::{Ended, Guarded, run_guarded, start_guarded},
+    guard::{Ended, Guarded, Turns, run_guarded, start_guarded},
     mail::Answers,
     messages::Crash,
     moment,
@@ -54,6 +54,7 @@ impl Handler<Invoke> for ToolActor {
     type Result = ();
 
     fn handle(&mut self, Invoke(mut group): Invoke, _: &mut Self::Context) {
+        self.note.0.begin_turn();
         let runtime = self.spawner.0.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
         let mut ended = Answers::with_capacity(group.calls.len());
@@ -75,11 +76,13 @@ impl Handler<Invoke> for ToolActor {
                     ended.push((position, finished));
                 }
                 First::Waits(work) => {
+                    let work = self.spawner.watched(work, &self.note.0);
                     self.spawner.spawn(drive(begun, work, group.permits.split_one()));
                     now = Instant::now();
                 }
             }
         }
+        self.note.0.end_turn();
         group.run.answer_many(ended);
         self.note.0.beat();
     }
@@ -129,11 +132,7 @@ fn settled(begun: &Begun, ended: Ended<ToolReturn>) -> Finished {
 }
 
 /// Drives work that waits to its end.
-fn drive(
-    begun: Begun,
-    work: Guarded<ToolReturn>,
-    permits: Permits,
-) -> impl Future<Output = ()> + Send + use<> {
+fn drive(begun: Begun, work: Turns<ToolReturn>, permits: Permits) -> impl Future<Output = ()> + Send + use<> {
     let cancel = begun.run.control().token(begun.position);
     let slot = begun.slot();
     let span = begun.span.clone();
@@ -187,6 +186,11 @@ impl ToolActor {
 pub(crate) struct Spawner(pub(crate) Option<Handle>);
 
 impl Spawner {
+    /// Lets the turns of work be watched, where they are turns of the actor's arbiter.
+    pub(crate) fn watched<T>(&self, work: Guarded<T>, pulse: &Arc<Pulse>) -> Turns<T> {
+        Turns { work, pulse: self.0.is_none().then(|| pulse.clone()) }
+    }
+
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match &self.0 {
             Some(runtime) => drop(runtime.spawn(task)),

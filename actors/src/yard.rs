@@ -33,6 +33,7 @@ use crate::{
         Shared, SupervisorActor,
         catalog::{Catalog, CatalogError, Published, spread},
     },
+    watch::{OnBlocked, Watch},
 };
 
 /// How the actors of an engine are set up.
@@ -125,6 +126,7 @@ impl Yard {
             tool_runtime: config.tool_runtime,
             permissions: Permissions::new(config.permissions),
             restarts: config.restarts,
+            watch: Watch::new(),
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             shutdown: CancellationToken::new(),
@@ -289,6 +291,12 @@ impl Yard {
     /// How a tool's actors have fared; `None` when there is no such tool.
     pub fn health(&self, tool: &str) -> Option<Health> {
         self.catalog().get(tool).map(|entry| entry.route.health())
+    }
+
+    /// Tells `listener`, on a thread of its own, the name of a tool each time it has kept its arbiter from all other
+    /// work for 2 s; [`Health::blocked`] counts the same.
+    pub fn on_blocked(&self, listener: OnBlocked) {
+        self.shared.watch.listen(listener);
     }
 
     /// Makes the actor that serves an agent's calls of a tool panic, to see how a host lives with

@@ -71,7 +71,7 @@ use syn::parse_quote;
 /// | `output_schema = …` | the output's schema, a `serde_json::Value` | none |
 /// | `parallel_safe` | calls may overlap with any other call | no |
 /// | `idempotent` | a call may be sent again | no |
-/// | `effects = "…"` or `["…", "…"]` | kinds of effect | none |
+/// | `effects = "…"` or `["…", "…"]` | kinds of effect; `[]` says that there are none | nothing is said |
 /// | `permission_action = "…"` | what a permission policy judges | the tool's name |
 /// | `blocking = false` | a plain function that is quick | `true` |
 /// | `state = …` | what the state is at first | its `Default` |

@@ -109,7 +109,7 @@ async fn run_one(engine: &Engine, options: &CallOptions, interrupt: &Interrupt) 
 
 /// A declared tool in the form in which documents declare it.
 fn declaration(spec: &ToolSpec) -> Value {
-    json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.input_schema})
+    json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.shown_schema()})
 }
 
 /// A document that can be run.

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 use toolyard::{Engine, Report, formats::Document};
+use toolyard_actors::moment;
 
 use crate::{
     ALL_OK, SOME_NOT_OK,
@@ -103,7 +104,7 @@ impl<'a> Saving<'a> {
     /// Takes note that states may have changed.
     fn is_due(&mut self) {
         if self.store.is_some() {
-            self.due.get_or_insert_with(|| Instant::now() + self.pause);
+            self.due.get_or_insert_with(|| moment::from_now(self.pause));
         }
     }
 

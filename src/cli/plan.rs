@@ -70,6 +70,9 @@ struct Decision<'a> {
     allowed: bool,
     category: &'a ParallelCategory,
     reason: &'a str,
+    /// Only where the tool says something about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effects: Option<&'a [String]>,
 }
 
 #[derive(Serialize)]
@@ -90,12 +93,13 @@ struct Permission<'a> {
 
 impl<'a> PlanDocument<'a> {
     fn new(preview: &'a Preview) -> Self {
-        let decision = |step: &'a toolyard::Step| Decision {
+        let decision = |(step, effects): (&'a toolyard::Step, &'a toolyard::EffectTags)| Decision {
             index: step.call,
             tool: &preview.tools[step.call],
             allowed: step.decision.allowed,
             category: &step.decision.category,
             reason: &step.decision.reason,
+            effects: effects.said(),
         };
         let problem = |problem: &'a toolyard::Problem| Problem {
             index: problem.index,
@@ -112,7 +116,7 @@ impl<'a> PlanDocument<'a> {
         let has_policy = !preview.policy_version.is_empty();
         Self {
             batches: &preview.plan.batches,
-            decisions: preview.plan.steps.iter().map(decision).collect(),
+            decisions: preview.plan.steps.iter().zip(&preview.effects).map(decision).collect(),
             problems: preview.problems.iter().map(problem).collect(),
             permissions: has_policy.then(|| preview.permissions.iter().map(permission).collect()),
         }

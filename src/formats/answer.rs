@@ -1,6 +1,6 @@
 //! A result as the text and id that a provider's answer carries.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use toolyard_contract::ToolResult;
 
@@ -11,9 +11,22 @@ pub(super) fn given_id(result: &ToolResult) -> Option<Cow<'_, str>> {
     result.id.to_text()
 }
 
-/// An id for providers that need one: the given one, or `call_<index>`.
-pub(super) fn id(result: &ToolResult) -> Cow<'_, str> {
-    given_id(result).unwrap_or_else(|| format!("call_{}", result.index).into())
+/// Ids for providers that need one, each with its result: the given one, or `call_<index>`, which gets a number of
+/// its own (`call_<index>_1`) where another call was given that very id.
+pub(super) fn with_ids(results: &[ToolResult]) -> impl Iterator<Item = (Cow<'_, str>, &ToolResult)> {
+    let given: Vec<_> = results.iter().map(given_id).collect();
+    let all_have_one = given.iter().all(Option::is_some);
+    let taken: HashSet<String> =
+        if all_have_one { HashSet::new() } else { given.iter().flatten().map(ToString::to_string).collect() };
+    given.into_iter().zip(results).map(move |(id, result)| {
+        let id = id.unwrap_or_else(|| {
+            let plain = format!("call_{}", result.index);
+            let numbered = (1_usize..).map(|number| format!("call_{}_{number}", result.index));
+            let mut free = std::iter::once(plain).chain(numbered).filter(|id| !taken.contains(id));
+            free.next().unwrap_or_default().into()
+        });
+        (id, result)
+    })
 }
 
 /// What the model reads where there is text alone: the output, or how the call ended and what there is of

@@ -44,13 +44,13 @@ struct Source<'a> {
 
 /// Gives one `tool_result` block per result.
 pub fn blocks(results: &[ToolResult]) -> Vec<ToolResultBlock<'_>> {
-    results.iter().map(block).collect()
+    answer::with_ids(results).map(|(id, result)| block(id, result)).collect()
 }
 
-fn block(result: &ToolResult) -> ToolResultBlock<'_> {
+fn block<'a>(id: Cow<'a, str>, result: &'a ToolResult) -> ToolResultBlock<'a> {
     ToolResultBlock {
         kind: "tool_result",
-        tool_use_id: answer::id(result),
+        tool_use_id: id,
         content: content_of(result),
         is_error: !result.is_ok(),
     }

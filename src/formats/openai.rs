@@ -26,9 +26,9 @@ pub struct ToolMessage<'a> {
 
 /// Gives one `role: "tool"` message per result.
 pub fn messages(results: &[ToolResult]) -> Vec<ToolMessage<'_>> {
-    results.iter().map(message).collect()
+    answer::with_ids(results).map(|(id, result)| message(id, result)).collect()
 }
 
-fn message(result: &ToolResult) -> ToolMessage<'_> {
-    ToolMessage { role: "tool", tool_call_id: answer::id(result), content: answer::text(result) }
+fn message<'a>(id: Cow<'a, str>, result: &'a ToolResult) -> ToolMessage<'a> {
+    ToolMessage { role: "tool", tool_call_id: id, content: answer::text(result) }
 }

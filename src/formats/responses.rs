@@ -40,13 +40,13 @@ enum InputPart<'a> {
 
 /// Gives one `function_call_output` item per result.
 pub fn items(results: &[ToolResult]) -> Vec<FunctionCallOutput<'_>> {
-    results.iter().map(item).collect()
+    answer::with_ids(results).map(|(id, result)| item(id, result)).collect()
 }
 
-fn item(result: &ToolResult) -> FunctionCallOutput<'_> {
+fn item<'a>(id: Cow<'a, str>, result: &'a ToolResult) -> FunctionCallOutput<'a> {
     FunctionCallOutput {
         kind: "function_call_output",
-        call_id: answer::id(result),
+        call_id: id,
         output: match content::blocks(result) {
             None => Content::Text(answer::text(result)),
             Some(blocks) => Content::Blocks(blocks.into_iter().map(part).collect()),

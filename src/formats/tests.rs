@@ -95,3 +95,24 @@ fn a_gemini_answer_keeps_structure_and_needs_no_id() {
         )
     );
 }
+
+#[test]
+fn an_id_that_is_made_up_is_never_one_that_was_given() {
+    let like = &results()[0];
+    let given = ["", "call_0", " ", "call_2", "call_2_1", "call_2_2", ""];
+    let results: Vec<_> = given
+        .iter()
+        .enumerate()
+        .map(|(index, id)| ToolResult { index, id: (*id).into(), ..like.clone() })
+        .collect();
+    let expected = ["call_0_1", "call_0", "call_2_3", "call_2", "call_2_1", "call_2_2", "call_6"];
+    for (answers, key) in [
+        (serde_json::to_value(openai::messages(&results)).unwrap(), "tool_call_id"),
+        (serde_json::to_value(anthropic::blocks(&results)).unwrap(), "tool_use_id"),
+        (serde_json::to_value(responses::items(&results)).unwrap(), "call_id"),
+    ] {
+        let ids: Vec<_> =
+            answers.as_array().unwrap().iter().map(|answer| answer[key].as_str().unwrap()).collect();
+        assert_eq!(ids, expected);
+    }
+}

@@ -34,6 +34,7 @@ const OTHER: SharedString = SharedString::const_str("(other)");
 /// | `toolyard_waits_total` | counter | `tool`, `on`: what was waited for |
 /// | `toolyard_wait_seconds` | histogram | `tool`: from the list's start to the work's |
 /// | `toolyard_call_seconds` | histogram | `tool`: the work |
+/// | `toolyard_blocked_total` | counter | `tool`: it kept its arbiter from all other work for 2 s |
 ///
 /// `tool` is a tool's own name, or `(other)` for calls that named none. Nothing else that a model or a
 /// tool says becomes a label.
@@ -55,6 +56,17 @@ pub fn measure(engine: &Engine) {
         Unit::Seconds,
         "From the start of a call's work to its end."
     );
+    describe_counter!(
+        "toolyard_blocked_total",
+        "Turns in which a tool kept its arbiter from all other work."
+    );
+    let names = Mutex::new(HashSet::new());
+    engine.on_blocked(Arc::new(move |tool| {
+        let mut names = names.lock();
+        let told_apart = names.contains(tool) || names.len() < MOST_NAMES && names.insert(tool.to_owned());
+        let tool = if told_apart { tool.to_owned().into() } else { OTHER };
+        counter!("toolyard_blocked_total", "tool" => tool).increment(1);
+    }));
     engine.tap(Arc::new(Meter::default()));
 }
 

@@ -20,7 +20,7 @@ fn the_example_shows_both_kinds_of_batch_with_reasons() {
     assert_eq!(
         plan["decisions"][2],
         json!({"index": 2, "tool": "file_write", "allowed": false, "category": "stateful_tool",
-               "reason": "the tool is not declared parallel-safe"})
+               "reason": "the tool is not declared parallel-safe", "effects": ["filesystem"]})
     );
     assert_eq!(plan["problems"], json!([]));
 }

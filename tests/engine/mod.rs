@@ -22,4 +22,6 @@ pub(crate) mod state;
 mod state_files;
 mod times;
 pub(crate) mod tools;
+mod values;
 mod waiting_nodes;
+mod watchdog;

@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
+use futures::{StreamExt, future::ready};
 use serde_json::{Value, json};
 use toolyard::{
-    Engine, ExecuteOptions, Outcome, ToolCall,
+    Engine, EventKind, ExecuteOptions, Outcome, ToolCall,
     mcp::{Credentials, Isolation},
 };
 
@@ -90,14 +91,35 @@ async fn the_connection_that_is_unused_for_longest_makes_room_and_one_in_use_nev
     };
     let running = [busy("b"), busy("c")];
     eventually("both are in use", || status(&engine)["s"].in_flight == 2).await;
-    let refused = run_with(&engine, "s_pid", json!({}), ExecuteOptions::new().agent("d")).await;
-    assert_eq!(refused.outcome, Outcome::NotStarted);
-    assert!(refused.error.unwrap().contains("all connections that its callers may have are in use"));
+    let mut events = engine.subscribe(1_000);
+    let waits = [busy("d"), busy("d"), busy("e")];
+    let begin = events.by_ref().filter(|event| ready(matches!(event.kind, EventKind::Started(_)))).take(3);
+    within("three more begin", begin.count()).await;
+    assert_eq!((status(&engine)["s"].in_flight, status(&engine)["s"].callers), (2, 2));
     std::fs::write(&file, "").unwrap();
-    for call in running {
+    for call in running.into_iter().chain(waits) {
         assert_eq!(within("it ends", call).await.unwrap(), Outcome::Ok);
     }
     pid(&engine, Some("d")).await;
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_caller_for_whom_no_connection_is_freed_in_time_is_not_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("open");
+    let few = server([]).isolation(Isolation::default().most(1)).connect_timeout(Duration::from_secs(5));
+    let engine = engine_with([("s", few)]).await;
+    let calls = vec![ToolCall::new("s_gate", json!({"file": file}).into())];
+    let list = engine.submit(calls, ExecuteOptions::new().agent("a"));
+    let running = tokio::spawn(async move { list.await.unwrap().results.remove(0).outcome });
+    eventually("it is in use", || status(&engine)["s"].in_flight == 1).await;
+    let late = run_with(&engine, "s_pid", json!({}), ExecuteOptions::new().agent("b")).await;
+    assert_eq!(late.outcome, Outcome::NotStarted, "{late:?}");
+    let error = late.error.unwrap();
+    assert!(error.contains("all connections that its callers may have were in use for 5 s"), "{error}");
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(within("it ends", running).await.unwrap(), Outcome::Ok);
     engine.shutdown(Duration::ZERO).await;
 }
 

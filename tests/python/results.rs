@@ -143,3 +143,113 @@ def steps(n: int, stream_writer):
     }
     assert_eq!(steps, [json!({"step": 0}), json!({"step": 1}), json!({"step": 2})]);
 }
+
+#[test]
+fn integers_of_thousands_of_digits_are_exact_in_arguments_results_and_states() {
+    let (engine, _files) = engine_of(
+        "
+def same(n: int): return n
+def power(exponent: int) -> int: return {'n': [10 ** exponent]}
+def add(n: int, inner_state):
+    inner_state.state = {'sum': (inner_state.state or {}).get('sum', 0) + n}
+    return inner_state.state['sum']
+def own(): return int('1' * 5000)
+",
+    );
+    let call = |name: &str, text: String| {
+        let call = toolyard::ToolCall::new(name, toolyard::Arguments::from_text(text));
+        super::run_all(&engine, vec![call]).results.remove(0)
+    };
+    let text = |result: &toolyard::ToolResult| {
+        assert!(result.is_ok(), "{result:?}");
+        result.output.as_ref().unwrap().to_text().to_owned()
+    };
+    for digits in [400, 5_000, 20_000] {
+        let n = "7".repeat(digits);
+        assert_eq!(text(&call("same", format!(r#"{{"n": {n}}}"#))), n);
+    }
+    assert_eq!(
+        text(&call("power", r#"{"exponent": 5000}"#.into())),
+        format!("{{\"n\":[1{}]}}", "0".repeat(5_000))
+    );
+    let four = "4".repeat(5_000);
+    assert_eq!(text(&call("add", format!(r#"{{"n": {four}}}"#))), four);
+    assert_eq!(text(&call("add", format!(r#"{{"n": {four}}}"#))), "8".repeat(5_000), "from the state");
+    let guarded = call("own", "{}".into());
+    assert!(
+        error_of(&guarded).contains("4300 digits"),
+        "Python's guard holds for the file's own code: {guarded:?}"
+    );
+    let too_long = call("same", format!(r#"{{"n": {}}}"#, "7".repeat(100_001)));
+    assert_eq!(too_long.outcome, Outcome::BadArguments);
+    assert!(
+        error_of(&too_long).contains("an integer has 100001 digits: Python functions take at most 100000")
+    );
+    assert_eq!(text(&call("same", r#"{"n": 1}"#.into())), "1", "the process lives");
+}
+
+#[test]
+fn generators_are_collected_and_half_characters_replaced_and_both_are_said() {
+    let (engine, _files) = engine_of(
+        "
+def numbers(n: int):
+    for number in range(n):
+        yield number
+async def later():
+    async def inner():
+        yield 1
+        yield 2
+    return inner()
+def endless():
+    while True:
+        yield 1
+def breaks():
+    yield 1
+    raise RuntimeError('in the middle')
+def half(): return 'a\\ud83db'
+def halves(): return '\\ud83d' + '\\ude00'
+def remembers(inner_state):
+    inner_state.state = 'a\\ud83d'
+",
+    );
+    let generator = "a generator is given as the list of what it yields";
+    let half = "half characters (lone surrogates) are given as U+FFFD";
+    for (name, arguments, expected, notes) in [
+        ("numbers", json!({"n": 3}), json!([0, 1, 2]), vec![generator]),
+        ("later", json!({}), json!([1, 2]), vec![generator]),
+        ("half", json!({}), json!("a\u{fffd}b"), vec![half]),
+        ("halves", json!({}), json!("\u{1f600}"), vec![]),
+    ] {
+        let result = run(&engine, name, arguments);
+        assert_eq!(
+            result.output.as_ref().map(toolyard::Output::to_value),
+            Some(expected),
+            "{name}: {result:?}"
+        );
+        assert_eq!(result.detail.map(|detail| detail.notes).unwrap_or_default(), notes, "{name}");
+    }
+    assert!(error_of(&run(&engine, "endless", json!({}))).contains("yields more than 1000000 items"));
+    assert!(error_of(&run(&engine, "breaks", json!({}))).contains("in the middle"));
+    assert!(error_of(&run(&engine, "remembers", json!({}))).contains("the new inner state is not JSON"));
+}
+
+#[test]
+fn a_function_says_nothing_of_its_effects_or_that_it_has_none_or_which() {
+    let (engine, _files) = engine_of(
+        "
+def unsaid(): return 1
+def none(): return 1
+def disk(): return 1
+none.effects = []
+disk.effects = ' Disk'
+",
+    );
+    let said = |name: &str| {
+        let spec = engine.specs().into_iter().find(|spec| spec.name == name).unwrap();
+        spec.effects.said().map(<[String]>::to_vec)
+    };
+    assert_eq!(
+        (said("unsaid"), said("none"), said("disk")),
+        (None, Some(vec![]), Some(vec!["disk".to_owned()]))
+    );
+}

@@ -23,7 +23,7 @@ import pydantic
 from annotated_types import Ge, Le, Len, MaxLen, MinLen
 from typing_extensions import NotRequired, TypedDict
 
-MODULES = ["scalars", "results", "docs", "rules", "records", "shapes", "signature"]
+MODULES = ["exact", "scalars", "results", "docs", "rules", "records", "shapes", "signature"]
 
 
 def load_worker(folder):

@@ -3,6 +3,7 @@
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
@@ -40,12 +41,26 @@ fn calls_are_counted_by_tool_and_outcome_and_invented_names_make_no_series() {
         }
         Ok("".into())
     });
-    let builder =
-        Engine::builder().tool(echo("echo")).alias("reverb", "echo").tool(shut).tool(looks).tool(flaky);
+    let hog = tool(ToolSpec::new("hog"), move |_| async move {
+        // Blocks its arbiter until it has been found out.
+        let late = Instant::now() + Duration::from_mins(1);
+        while !scrape(address).contains("toolyard_blocked_total{") && Instant::now() < late {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok("".into())
+    });
+    let builder = Engine::builder()
+        .tool(hog)
+        .tool(echo("echo"))
+        .alias("reverb", "echo")
+        .tool(shut)
+        .tool(looks)
+        .tool(flaky);
     let twice = RetryPolicy { attempts: 2, ..RetryPolicy::default() };
     let engine = builder.retry(twice).build().unwrap();
     measure(&engine);
-    let called = ["echo", "ECHO", "reverb", "shut", "shut", "invented-1", "invented-2", "flaky", "looks"];
+    let called =
+        ["echo", "ECHO", "reverb", "shut", "shut", "invented-1", "invented-2", "flaky", "looks", "hog"];
     let calls = called.map(|name| call(name, json!({}))).to_vec();
     let report = engine.execute_blocking(calls, ExecuteOptions::new()).unwrap();
     let meanwhile = report.results[8].output.as_ref().unwrap().to_text();
@@ -67,6 +82,7 @@ fn calls_are_counted_by_tool_and_outcome_and_invented_names_make_no_series() {
         r#"toolyard_call_seconds_bucket{tool="echo",le="300"} 3"#,
         r#"toolyard_calls_running{tool="shut"} 0"#,
         r#"toolyard_calls_running{tool="looks"} 0"#,
+        r#"toolyard_blocked_total{tool="hog"} 1"#,
         "toolyard_lists_total 1",
         "toolyard_lists_under_way 0",
     ] {

@@ -129,6 +129,32 @@ fn a_connection_is_used_again() {
 }
 
 #[test]
+fn what_is_odd_about_fetched_json_is_said_in_a_note() {
+    let long = "7".repeat(5_000);
+    for (body, expected, note) in [
+        (r#"{"a": 1, "a": 2}"#, json!({"a": 2}), Some("the body has duplicate key \"a\"")),
+        (
+            r#"{"a": "\ud83d"}"#,
+            json!(r#"{"a": "\ud83d"}"#),
+            Some("the body is no JSON, although its type says so"),
+        ),
+        (r#"{"a": "\ud83d\ude00"}"#, json!({"a": "\u{1f600}"}), None),
+    ] {
+        let server = Server::saying(answer("200 OK", "content-type: application/json\r\n", body));
+        let reply = output(&get(local(), &server.url("/")));
+        assert_eq!(reply["body"], expected, "{body}");
+        let notes = reply["notes"].as_array().cloned().unwrap_or_default();
+        let said = notes.iter().filter_map(|note| note.as_str()).collect::<Vec<_>>();
+        assert!(said.len() == usize::from(note.is_some()), "{said:?}");
+        assert!(said.iter().zip(note).all(|(said, note)| said.starts_with(note)), "{said:?}");
+    }
+    let body = format!(r#"{{"n":{long}}}"#);
+    let server = Server::saying(answer("200 OK", "content-type: application/json\r\n", &body));
+    let result = get(local(), &server.url("/"));
+    assert!(result.output.unwrap().to_text().contains(&body), "long integers are kept");
+}
+
+#[test]
 fn plain_text_is_a_get_of_that_address_and_the_decision_is_made_on_what_runs() {
     use toolyard::{Arguments, Engine, ExecuteOptions, ToolCall, builtin::http::HttpTool};
     let engine = Engine::builder().tool(HttpTool::new(super::local())).build().unwrap();

@@ -17,7 +17,10 @@ pub mod context;
 pub mod control;
 pub mod decision;
 mod digest;
+pub mod digits;
+pub mod effects;
 pub mod function;
+pub mod hidden;
 #[cfg(test)]
 mod inert;
 pub mod legacy;
@@ -56,6 +59,7 @@ pub use control::{
     ToolPattern,
 };
 pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
+pub use effects::EffectTags;
 pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;
 pub use outcome::Outcome;
@@ -71,7 +75,7 @@ pub use resolve::{BuildError, CustomTail, Resolved, ToolSource};
 pub use result::ToolResult;
 pub use runner::{Runner, StateReturn};
 pub use set::{Duplicate, DuplicatePolicy, SharedTool, ToolSet};
-pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
+pub use spec::{Execution, FunctionSchema, ToolSpec};
 pub use state::{
     Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,
     StateWork, Stateful, StatefulTool, ToolState,

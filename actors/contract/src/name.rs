@@ -17,8 +17,40 @@ pub fn key(name: &str) -> Cow<'_, str> {
     if is_key_already { Cow::Borrowed(trimmed) } else { Cow::Owned(trimmed.to_lowercase()) }
 }
 
+/// How much of a name a text shows, in characters: more than any provider allows.
+const MOST_SHOWN: usize = 200;
+
+/// Cuts a name to what a text may show of it: names come from models, and one may be millions of characters long.
+///
+/// ```
+/// let long = "x".repeat(3_000_000);
+/// assert!(toolyard_contract::name::shown(&long).ends_with("… (3000000 bytes)"));
+/// ```
+pub fn shown(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(MOST_SHOWN) {
+        None => Cow::Borrowed(name),
+        Some((cut, _)) => Cow::Owned(format!("{}… ({} bytes)", &name[..cut], name.len())),
+    }
+}
+
+/// Cuts a text that quotes what a model sent, so that it does not flood the one that reads it: its first and its last
+/// part are kept.
+pub fn short(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text,
+        Some((cut, _)) => {
+            let tail = text.char_indices().rev().nth(most / 3).map_or(cut, |(at, _)| at.max(cut));
+            format!("{} … {}", &text[..cut], &text[tail..])
+        }
+    }
+}
+
 /// Picks the names most like `wanted`, best first, at most three, for error texts.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    // Nobody mistypes that much, and to compare it would take seconds.
+    if wanted.len() > 4 * MOST_SHOWN {
+        return Vec::new();
+    }
     let wanted = key(wanted);
     let mut scored: Vec<(f64, &str)> = known
         .into_iter()

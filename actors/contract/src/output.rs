@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 
-use crate::{Completion, Outcome};
+use crate::{Completion, Outcome, digits};
 
 /// What a tool's future resolves to.
 pub type ToolReturn = Result<Reply, Failure>;
@@ -64,7 +64,9 @@ impl Output {
     pub fn to_value(&self) -> Value {
         match self {
             Self::Text(text) => Value::String(text.clone()),
-            Self::Json(raw) => serde_json::from_str(raw.get()).unwrap_or(Value::Null),
+            Self::Json(raw) => serde_json::from_str(raw.get())
+                .or_else(|_| serde_json::from_str(&digits::shortened(raw.get())))
+                .unwrap_or(Value::Null),
         }
     }
 }
@@ -231,6 +233,23 @@ impl Failure {
     pub fn detail(mut self, set: impl FnOnce(&mut Detail)) -> Self {
         set(self.detail.get_or_insert_default());
         self
+    }
+}
+
+impl Detail {
+    /// Tells whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            kept: _, traceback, still_running, retry_after_ms, truncated, full, printed, notes, ..
+        } = self;
+        let Self { schema_error, output_mismatch, content, meta, attempts, complete, .. } = self;
+        let texts = [traceback, full, printed, schema_error, output_mismatch];
+        !still_running
+            && !truncated
+            && texts.iter().all(|text| text.is_none())
+            && notes.is_empty()
+            && (retry_after_ms.is_none() && attempts.is_none() && complete.is_none())
+            && (content.is_none() && meta.is_none())
     }
 }
 

@@ -17,7 +17,8 @@ impl Rate {
     pub fn new(calls: u32, per: Duration) -> Option<Self> {
         let calls = NonZeroU32::new(calls)?;
         // One call needs a time that can be measured.
-        (per / calls.get() > Duration::ZERO).then_some(Self { calls, per })
+        let each = per.checked_div(calls.get())?;
+        (!each.is_zero()).then_some(Self { calls, per })
     }
 }
 

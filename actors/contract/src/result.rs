@@ -40,7 +40,8 @@ impl ToolResult {
 /// Writes the native form of the documents.
 impl Serialize for ToolResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let optional = usize::from(self.detail.is_some()) + usize::from(self.request.is_some());
+        let detail = self.detail.as_ref().filter(|detail| !detail.is_empty());
+        let optional = usize::from(detail.is_some()) + usize::from(self.request.is_some());
         let mut out = serializer.serialize_struct("ToolResult", 8 + optional)?;
         out.serialize_field("index", &self.index)?;
         out.serialize_field("id", &self.id)?;
@@ -50,7 +51,7 @@ impl Serialize for ToolResult {
         out.serialize_field("output", &self.output)?;
         out.serialize_field("error", &self.error)?;
         out.serialize_field("elapsed_us", &micros(self.elapsed))?;
-        if let Some(detail) = &self.detail {
+        if let Some(detail) = detail {
             out.serialize_field("detail", detail)?;
         }
         if let Some(request) = &self.request {
@@ -77,6 +78,7 @@ impl<'de> Deserialize<'de> for ToolResult {
         }
         let Native { index, id, tool, outcome, output, error, elapsed_us, detail, request } =
             Native::deserialize(deserializer)?;
+        let detail = detail.filter(|detail| !detail.is_empty());
         let elapsed = Duration::from_micros(elapsed_us);
         Ok(Self { index, id, tool, outcome, output, error, detail, request, elapsed })
     }

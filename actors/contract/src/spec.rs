@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::Rate;
+use crate::{EffectTags, Rate, hidden};
 
 /// What a tool says about itself. Built by chaining; every field has a default.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct ToolSpec {
     /// Calls may overlap with any other call. Default: false, because a tool that does not say may
     /// change something.
     pub parallel_safe: bool,
-    /// What kinds of effect a call has (`network`, `filesystem`). Default: none.
+    /// What kinds of effect a call has (`network`, `filesystem`). Default: the tool says nothing about it.
     pub effects: EffectTags,
     /// The action that a permission policy judges. Default: the tool's name.
     pub permission_action: Option<String>,
@@ -192,32 +192,37 @@ impl ToolSpec {
     }
 
     /// The whole description in six keys: name, description (may be empty), `input_schema` and
-    /// `output_schema` as declared, `parameters` and `returns` in normal form.
+    /// `output_schema` as declared, `parameters` and `returns` in normal form; and `effects`, where the tool says
+    /// something about them. Parameters that the runtime fills in are in neither schema.
     pub fn to_value(&self) -> Value {
-        json!({
+        let mut whole = json!({
             "name": self.name,
             "description": self.description_text(),
-            "input_schema": self.input_schema,
+            "input_schema": self.shown_schema(),
             "output_schema": self.output_schema,
             "parameters": self.parameters(),
             "returns": self.output_schema.clone().unwrap_or_else(|| json!({})),
-        })
+        });
+        if let Some(effects) = self.effects.said() {
+            whole["effects"] = effects.into();
+        }
+        whole
+    }
+
+    /// The input schema as declared, without the parameters that the runtime fills in.
+    pub fn shown_schema(&self) -> Value {
+        hidden::without(self.input_schema.clone(), &self.injected)
     }
 
     /// The input schema as an object schema that always has `type` and `properties`, without the
     /// parameters that the runtime fills in.
     pub fn parameters(&self) -> Value {
-        let mut schema = match &self.input_schema {
-            Value::Object(schema) => schema.clone(),
+        let mut schema = match self.shown_schema() {
+            Value::Object(schema) => schema,
             _ => Map::new(),
         };
         schema.entry("type").or_insert_with(|| "object".into());
-        if let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({})) {
-            properties.retain(|name, _| !self.injected.contains(name));
-        }
-        if let Some(Value::Array(required)) = schema.get_mut("required") {
-            required.retain(|name| !self.injected.iter().any(|injected| name == injected));
-        }
+        schema.entry("properties").or_insert_with(|| json!({}));
         Value::Object(schema)
     }
 }
@@ -233,47 +238,9 @@ pub struct FunctionSchema {
     pub parameters: Value,
 }
 
-/// Kinds of effect: trimmed, lower-case, in the order given, duplicates kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct EffectTags(Vec<String>);
-
-impl EffectTags {
-    /// The tags.
-    pub fn as_slice(&self) -> &[String] {
-        &self.0
-    }
-}
-
-impl<S: ToString> FromIterator<S> for EffectTags {
-    fn from_iter<I: IntoIterator<Item = S>>(tags: I) -> Self {
-        let clean = tags.into_iter().map(|tag| tag.to_string().trim().to_lowercase());
-        Self(clean.filter(|tag| !tag.is_empty()).collect())
-    }
-}
-
-/// A lone text is one tag.
-impl From<&str> for EffectTags {
-    fn from(tag: &str) -> Self {
-        Self::from_iter([tag])
-    }
-}
-
-impl<S: ToString, const N: usize> From<[S; N]> for EffectTags {
-    fn from(tags: [S; N]) -> Self {
-        Self::from_iter(tags)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn effect_tags_are_cleaned_and_keep_order_and_duplicates() {
-        let tags = EffectTags::from([" Network ", "", "FS", "network"]);
-        assert_eq!(tags.as_slice(), ["network", "fs", "network"]);
-        assert_eq!(EffectTags::from("One").as_slice(), ["one"]);
-    }
 
     #[test]
     fn an_empty_description_falls_back_to_the_name_then_to_a_word() {
@@ -291,6 +258,8 @@ mod tests {
             spec.parameters(),
             json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
         );
+        let whole = spec.to_value();
+        assert!(!whole.to_string().contains("user"), "{whole}");
     }
 
     #[test]
@@ -298,5 +267,7 @@ mod tests {
         let value = ToolSpec::new("t").to_value();
         let keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["description", "input_schema", "name", "output_schema", "parameters", "returns"]);
+        assert_eq!(ToolSpec::new("t").effects(["Disk"]).to_value()["effects"], json!(["disk"]));
+        assert_eq!(ToolSpec::new("t").effects(EffectTags::none()).to_value()["effects"], json!([]));
     }
 }

@@ -9,6 +9,8 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 use serde_json::Value;
 use smallvec::SmallVec;
 
+use crate::digits;
+
 /// Text that is not acceptable JSON; says what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -32,22 +34,43 @@ pub use crate::plain::{PlainObject, Scan, is_plain, plain_string};
 /// # Errors
 /// Names the duplicate key, or what the parser met, with line and column.
 pub fn check(text: &str) -> Result<(), StrictError> {
-    let mut parser = serde_json::Deserializer::from_str(text);
-    Check.deserialize(&mut parser)?;
-    Ok(parser.end()?)
+    let once = |text: &str| -> serde_json::Result<()> {
+        let mut parser = serde_json::Deserializer::from_str(text);
+        Check.deserialize(&mut parser)?;
+        parser.end()
+    };
+    Ok(once(text).or_else(|error| again(text, error, once))?)
+}
+
+/// Reads a text again that the parser has refused for the size of an integer.
+fn again<T>(
+    text: &str,
+    error: serde_json::Error,
+    read: impl Fn(&str) -> serde_json::Result<T>,
+) -> serde_json::Result<T> {
+    // The parser has no kind of error for this.
+    let is_too_large = error.to_string().starts_with("number out of range");
+    match digits::shortened(text) {
+        Cow::Owned(shortened) if is_too_large => read(&shortened),
+        _ => Err(error),
+    }
 }
 
 /// Parses `text` as one JSON value without duplicate keys.
 ///
-/// Integers beyond 64 bits become floats, so the value serves checks, not results.
+/// Integers beyond 64 bits become floats, the largest one where they are larger still, so the value serves checks,
+/// not results.
 ///
 /// # Errors
 /// As [`check`].
 pub fn parse(text: &str) -> Result<Value, StrictError> {
-    let mut parser = serde_json::Deserializer::from_str(text);
-    let value = Build.deserialize(&mut parser)?;
-    parser.end()?;
-    Ok(value)
+    let once = |text: &str| -> serde_json::Result<Value> {
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let value = Build.deserialize(&mut parser)?;
+        parser.end()?;
+        Ok(value)
+    };
+    Ok(once(text).or_else(|error| again(text, error, once))?)
 }
 
 fn duplicate<E: serde::de::Error>(key: &str) -> E {

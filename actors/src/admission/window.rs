@@ -87,7 +87,7 @@ impl Window {
             return;
         }
         let many = self.rate.calls.get() > MOST_GROUPS;
-        let width = if many { self.rate.per / MOST_GROUPS } else { Duration::ZERO };
+        let width = self.rate.per.checked_div(MOST_GROUPS).filter(|_| many).unwrap_or_default();
         self.counted += count;
         match self.groups.back_mut() {
             Some(group) if group.last == now || now.saturating_duration_since(group.first) < width => {

@@ -29,10 +29,8 @@ use super::{
     session::{OpenLink, View, until},
     status::McpState,
 };
-use crate::{
-    moment,
-    reply::{MAILBOX, post},
-};
+use crate::moment;
+use crate::reply::{MAILBOX, post};
 
 /// How long changes of a list are gathered before it is read again: servers announce each tool on its own.
 const GATHER: Duration = Duration::from_millis(300);

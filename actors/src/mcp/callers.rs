@@ -10,9 +10,13 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout_at},
+};
 
 use super::{config::McpServerConfig, isolation::Isolation, pool::PoolInner, session::Session};
+use crate::moment;
 
 /// Who a connection belongs to.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -25,6 +29,8 @@ struct Caller {
 pub(super) struct Callers {
     pool: Weak<PoolInner>,
     sessions: Mutex<HashMap<Caller, Arc<Kept>>>,
+    /// Told when a session is not used any more, or when a caller may join another's.
+    freed: Arc<Notify>,
     /// No more sessions are to be opened. Changed and read while the sessions are locked.
     gone: AtomicBool,
 }
@@ -35,6 +41,7 @@ pub(super) struct Kept {
     users: AtomicUsize,
     /// When it was used last.
     last: Mutex<Instant>,
+    freed: Arc<Notify>,
 }
 
 impl Kept {
@@ -72,14 +79,17 @@ impl Drop for Used {
     fn drop(&mut self) {
         if let Self::Caller(kept) = self {
             *kept.last.lock() = Instant::now();
-            kept.users.fetch_sub(1, Ordering::Relaxed);
+            if kept.users.fetch_sub(1, Ordering::Relaxed) == 1 {
+                kept.freed.notify_waiters();
+            }
         }
     }
 }
 
 impl Callers {
     pub(super) fn new(pool: Weak<PoolInner>) -> Self {
-        Self { pool, sessions: Mutex::default(), gone: AtomicBool::new(false) }
+        let freed = Arc::new(Notify::new());
+        Self { pool, sessions: Mutex::default(), freed, gone: AtomicBool::new(false) }
     }
 
     pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
@@ -90,30 +100,50 @@ impl Callers {
     pub(super) fn take(&self, for_good: bool) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock();
         self.gone.fetch_or(for_good, Ordering::Relaxed);
+        self.freed.notify_waiters();
         sessions.drain().map(|(_, kept)| kept.session.clone()).collect()
     }
 }
 
 impl Session {
-    /// The session that calls of `agent` go over.
+    /// The session that calls of `agent` go over; waits where as many callers as may have connections use them.
     ///
     /// # Errors
-    /// When no more callers may have connections; in words, fit for a model.
-    pub(super) fn of_caller(self: &Arc<Self>, agent: Option<&str>) -> Result<Used, String> {
-        let Some(isolation) = &self.config.isolation else { return Ok(Used::Own(self.clone())) };
+    /// When none is free within the connect timeout; in words, fit for a model.
+    pub(super) async fn of_caller(self: &Arc<Self>, agent: Option<&str>) -> Result<Used, String> {
+        let patience = self.config.connect_timeout;
+        let until = moment::from_now(patience);
+        loop {
+            // Before looking: what is freed in between wakes too.
+            let freed = self.callers.freed.notified();
+            if let Some(used) = self.try_of_caller(agent)? {
+                return Ok(used);
+            }
+            timeout_at(until, freed).await.map_err(|_| {
+                let seconds = patience.as_secs_f64();
+                format!(
+                    "all connections that its callers may have were in use for {seconds} s; try again later"
+                )
+            })?;
+        }
+    }
+
+    /// `None`: all connections are in use.
+    fn try_of_caller(self: &Arc<Self>, agent: Option<&str>) -> Result<Option<Used>, String> {
+        let Some(isolation) = &self.config.isolation else { return Ok(Some(Used::Own(self.clone()))) };
         let shown = isolation.credentials.as_ref().map(|shown| shown.of(agent)).unwrap_or_default();
         if agent.is_none() && shown.is_empty() {
-            return Ok(Used::Own(self.clone()));
+            return Ok(Some(Used::Own(self.clone())));
         }
         let caller = Caller { agent: agent.map(str::to_owned), shown };
         let mut sessions = self.callers.sessions.lock();
         if let Some(kept) = sessions.get(&caller) {
-            return Ok(Used::of(kept));
+            return Ok(Some(Used::of(kept)));
         }
         if sessions.len() >= isolation.most.max(1) {
             let unused = sessions.iter().filter(|(_, kept)| !kept.is_in_use());
             let longest = unused.min_by_key(|(_, kept)| *kept.last.lock()).map(|(caller, _)| caller.clone());
-            let longest = longest.ok_or("all connections that its callers may have are in use")?;
+            let Some(longest) = longest else { return Ok(None) };
             sessions.remove(&longest).into_iter().for_each(end);
         }
         if self.callers.gone.load(Ordering::Relaxed) {
@@ -125,10 +155,13 @@ impl Session {
             tokio::spawn(end_unused(Arc::downgrade(self), isolation.clone()));
         }
         let last = Mutex::new(Instant::now());
-        let kept = Arc::new(Kept { session, users: AtomicUsize::new(0), last });
+        let freed = self.callers.freed.clone();
+        let kept = Arc::new(Kept { session, users: AtomicUsize::new(0), last, freed });
         let used = Used::of(&kept);
         sessions.insert(caller, kept);
-        Ok(used)
+        // Others of the same caller need wait no more.
+        self.callers.freed.notify_waiters();
+        Ok(Some(used))
     }
 }
 
@@ -146,7 +179,7 @@ impl McpServerConfig {
 /// Ends sessions that have been unused for too long, until there is none.
 async fn end_unused(server: Weak<Session>, isolation: Isolation) {
     loop {
-        sleep(isolation.idle / 2).await;
+        sleep(isolation.idle.checked_div(2).unwrap_or_default()).await;
         let Some(server) = server.upgrade() else { return };
         let mut sessions = server.callers.sessions.lock();
         let is_old = |kept: &Kept| kept.last.lock().elapsed() >= isolation.idle && !kept.is_in_use();

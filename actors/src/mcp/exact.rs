@@ -15,6 +15,7 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
+use toolyard_contract::digits;
 
 use super::odd;
 
@@ -36,7 +37,7 @@ struct Arguments(Arc<RawValue>);
 pub(super) fn call(name: String, arguments: String, mirrored: bool) -> serde_json::Result<CallToolRequest> {
     let mut params = CallToolRequestParams::new(name);
     if mirrored {
-        params = params.with_arguments(serde_json::from_str(&arguments)?);
+        params = params.with_arguments(serde_json::from_str(&digits::shortened(&arguments))?);
     }
     // A message is one line on the wire; in JSON, line ends stand between tokens alone.
     let line =
@@ -129,9 +130,13 @@ pub(super) fn read(text: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClien
     if !has_long_number {
         return read;
     }
+    // Beyond the range of floats nothing was read at all; what is not content of a call is read as far as it can be.
+    let read = read.or_else(|error| {
+        let text = str::from_utf8(text).map_err(|_| error)?;
+        serde_json::from_str(&digits::shortened(text))
+    });
     let Ok(Answer { id, mut result }) = serde_json::from_slice(text) else { return read };
     let Some(structured) = result.remove("structuredContent") else { return read };
-    // Beyond the range of floats nothing was read at all.
     let mut message = match read {
         Ok(message) => message,
         Err(_) => {

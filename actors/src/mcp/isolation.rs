@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 #[non_exhaustive]
 pub struct Isolation {
     /// How many callers may have connections at the same time; for one more, the connection goes that has been unused
-    /// for longest. Default 32: each may be a process.
+    /// for longest, or is waited for within the connect timeout where all are in use. Default 32: each may be a process.
     pub most: usize,
     /// How long a connection stays that its caller does not use. Default 300 s: longer than most agents think.
     pub idle: Duration,

@@ -221,7 +221,8 @@ async fn open_child(
     let mut pipes = Pipes::new(read, write, config.largest_message_bytes);
     let serving = async {
         let mut era = config.era;
-        if era == ProtocolEra::Auto && pipes.probe(config.connect_timeout / 2).await == Probed::Unknown {
+        let half = config.connect_timeout.checked_div(2).unwrap_or_default();
+        if era == ProtocolEra::Auto && pipes.probe(half).await == Probed::Unknown {
             era = ProtocolEra::Legacy;
         }
         handler.clone().serve_with_lifecycle(pipes, lifecycle(era)).await

@@ -99,7 +99,7 @@ impl Session {
     /// # Errors
     /// As [`lease`](Self::lease), and when no more callers may have connections.
     pub(super) async fn lease_for(self: &Arc<Self>, agent: Option<&str>) -> Result<Lease, String> {
-        let used = self.of_caller(agent)?;
+        let used = self.of_caller(agent).await?;
         let mut lease = used.lease().await?;
         lease.used = Some(used);
         Ok(lease)

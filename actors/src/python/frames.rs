@@ -63,7 +63,8 @@ pub(super) struct Described {
     pub(super) initial_state: Option<String>,
     /// The parameters that a model neither sees nor sets.
     pub(super) excluded: Vec<String>,
-    pub(super) effects: Vec<String>,
+    /// `None`: the function says nothing about them.
+    pub(super) effects: Option<Vec<String>>,
     pub(super) permission_action: Option<String>,
 }
 

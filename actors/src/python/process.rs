@@ -19,7 +19,8 @@ use crate::child::{ChildCommand, ChildError, ChildProcess};
 const BOOT: &str = include_str!("worker/boot.py");
 
 /// The worker's modules, each after those that it imports.
-const MODULES: [(&str, &str); 12] = [
+const MODULES: [(&str, &str); 13] = [
+    ("exact", include_str!("worker/exact.py")),
     ("scalars", include_str!("worker/scalars.py")),
     ("results", include_str!("worker/results.py")),
     ("docs", include_str!("worker/docs.py")),

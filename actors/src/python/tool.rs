@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolyard_contract::{
     EffectTags, Failure, Invocation, StateScope, StateWork, Stateful, StatefulTool, Tool, ToolFuture,
-    ToolSpec,
+    ToolSpec, digits,
 };
 
 use super::frames::Described;
@@ -32,6 +32,16 @@ pub(super) fn python_tool(described: Described, workers: Arc<Workers>) -> Arc<dy
     }
 }
 
+/// How many digits an integer may have that goes to Python: reading one takes time that grows with the square of its
+/// length, 20 ms for this many, and holds up every call in the process.
+const MOST_DIGITS: usize = 100_000;
+
+fn too_long(arguments: &str) -> Option<Failure> {
+    let digits = digits::longest(arguments);
+    let error = || format!("an integer has {digits} digits: Python functions take at most {MOST_DIGITS}");
+    (digits > MOST_DIGITS).then(|| Failure::bad_arguments(error()))
+}
+
 /// A function without inner state.
 struct PythonTool {
     spec: ToolSpec,
@@ -51,7 +61,7 @@ impl PythonTool {
         let mut spec = ToolSpec::new(name.clone())
             .input_schema(schema)
             .parallel_safe(parallel_safe)
-            .effects(described.effects.into_iter().collect::<EffectTags>())
+            .effects(EffectTags::from(described.effects))
             .injected(takes);
         spec.description = Some(description).filter(|text| !text.is_empty());
         spec.permission_action = described.permission_action;
@@ -71,6 +81,9 @@ impl Tool for PythonTool {
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
+        if let Some(failure) = too_long(&invocation.arguments) {
+            return ToolFuture::ready(Err(failure));
+        }
         let run = self.workers.clone().run(self.function.clone(), self.lane, invocation, None);
         ToolFuture::new(async { run.await.returned })
     }
@@ -107,6 +120,9 @@ impl StatefulTool for PythonStatefulTool {
     }
 
     fn work(self: Arc<Self>, invocation: Invocation, state: PythonState) -> StateWork<PythonState> {
+        if let Some(failure) = too_long(&invocation.arguments) {
+            return StateWork::Done(Err(failure), state);
+        }
         let PythonTool { function, lane, workers, .. } = &self.tool;
         let given = match serde_json::value::to_raw_value(&state) {
             Ok(given) => given,

@@ -272,7 +272,7 @@ impl SandboxPoolActor {
     }
 
     fn is_old(&self, kept: &Kept) -> bool {
-        kept.born.elapsed() > self.config.sandbox.life / 2
+        kept.born.elapsed() > self.config.sandbox.life.checked_div(2).unwrap_or_default()
     }
 
     /// Ends what has not been used for long, or has lived for long.

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
 use toolyard_contract::{
     ActivationController, AliasCycle, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey,
-    StateScope, Tool, ToolSpec, absent, name, names, strict,
+    StateScope, Tool, ToolSpec, absent, hidden, name, names, strict,
 };
 
 use crate::{
@@ -299,10 +299,12 @@ impl Entry {
     pub(crate) fn judge(&self, mut finished: Finished) -> Finished {
         match finished.outcome {
             Outcome::BadArguments => {
+                finished.error = finished.error.map(|error| self.fit_for_a_model(error));
                 // The text that the tool could not parse; never shown.
                 let unfit = finished.output.take();
                 let by_schema = unfit.and_then(|text| self.schema_error(text.to_text()));
                 if let Some(error) = by_schema {
+                    let error = self.fit_for_a_model(error);
                     finished.detail.get_or_insert_default().schema_error = Some(error.clone());
                     finished.error = Some(error);
                 }
@@ -315,6 +317,16 @@ impl Entry {
             _ => {}
         }
         finished
+    }
+
+    /// Words an error about arguments without the parameters that the runtime fills in, and not too long.
+    pub(crate) fn fit_for_a_model(&self, error: String) -> String {
+        if hidden::is_named(&error, &self.spec().injected) {
+            return "what the runtime adds to the arguments is missing or does not fit; no argument of the call can \
+                    change that"
+                .to_owned();
+        }
+        name::short(error, MOST_ERROR)
     }
 
     fn schema_error(&self, arguments: &str) -> Option<String> {
@@ -337,6 +349,9 @@ impl Entry {
     }
 }
 
+/// How long an error about arguments may be, in characters; it may quote names that a model made up.
+const MOST_ERROR: usize = 2_000;
+
 /// Compiles a schema. Formats are not asserted; patterns have a bounded effort, because schemas
 /// come from servers and documents.
 fn compile(schema: &Value) -> Result<Validator, String> {
@@ -344,25 +359,18 @@ fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .with_pattern_options(jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
         .build(schema)
-        .map_err(|error| short(&error.to_string()))
+        .map_err(|error| short(error.to_string()))
 }
 
 fn describe(what: &str, error: &jsonschema::ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     let place = if place.is_empty() { "the top".to_owned() } else { place };
-    format!("{what} do not fit the schema: at {place}: {}", short(&error.to_string()))
+    format!("{what} do not fit the schema: at {place}: {}", short(error.to_string()))
 }
 
 /// Error texts quote the value; a huge value must not flood the model.
-fn short(text: &str) -> String {
-    const MOST: usize = 300;
-    match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((cut, _)) => {
-            let tail_start = text.char_indices().rev().nth(MOST / 3).map_or(cut, |(at, _)| at.max(cut));
-            format!("{} … {}", &text[..cut], &text[tail_start..])
-        }
-    }
+fn short(text: String) -> String {
+    name::short(text, 300)
 }
 
 impl Catalog {
@@ -414,6 +422,7 @@ impl Catalog {
         let entries = || self.entries.iter().filter(|entry| shown(entry));
         let names = || entries().map(|entry| entry.spec().name.as_str());
         let nearest = name::nearest(wanted, names());
+        let wanted = name::shown(wanted);
         if !nearest.is_empty() {
             return format!("no tool is named {wanted:?}; the nearest names are: {}", nearest.join(", "));
         }

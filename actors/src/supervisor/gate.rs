@@ -228,8 +228,10 @@ fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions
     }
     let spec = entry.spec();
     let bad = |error: toolyard_contract::ArgumentError| {
-        let mut finished = Finished::without_output(Outcome::BadArguments, error.to_string());
+        let text = entry.fit_for_a_model(error.to_string());
+        let mut finished = Finished::without_output(Outcome::BadArguments, text);
         if let toolyard_contract::ArgumentError::Schema(reason) = error {
+            let reason = entry.fit_for_a_model(reason);
             finished.detail.get_or_insert_default().schema_error = Some(reason);
         }
         finished

@@ -53,6 +53,7 @@ use crate::{
     retry::RetryPolicy,
     state::StateActor,
     tool::{Spawner, ToolActor},
+    watch::Watch,
 };
 
 /// What the supervisors of one engine share.
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     pub(crate) tool_runtime: Option<Handle>,
     pub(crate) permissions: Permissions,
     pub(crate) restarts: RestartPolicy,
+    /// Finds tools that block their arbiter.
+    pub(crate) watch: Arc<Watch>,
     pub(crate) runs: AtomicU64,
     pub(crate) closed: AtomicBool,
     pub(crate) shutdown: CancellationToken,
@@ -339,9 +342,10 @@ impl Shared {
         all: &[ArbiterHandle],
     ) -> Route {
         let spawner = Spawner(self.tool_runtime.clone());
+        let watched = (tool.spec().name.as_str(), &*self.watch);
         let Some(StatePart { scope, shard }) = tool.state() else {
             let place = place.clone();
-            return Route::Tool(Home::new(self.restarts.clone(), seat, move |pulse| {
+            return Route::Tool(Home::new(self.restarts.clone(), watched, seat, move |pulse| {
                 let spawner = spawner.clone();
                 ToolActor::start_in_arbiter(&place, move |_| ToolActor::new(spawner, pulse))
             }));
@@ -351,7 +355,7 @@ impl Shared {
             std::iter::once(shard).chain(std::iter::repeat_with(|| tool.state()).flatten().map(|s| s.shard));
         let homes = places.iter().cloned().zip(shards).map(|(place, shard)| {
             let (shard, spawner) = (Arc::new(Mutex::new(shard)), spawner.clone());
-            Home::new(self.restarts.clone(), seat.take(), move |pulse| {
+            Home::new(self.restarts.clone(), watched, seat.take(), move |pulse| {
                 let (shard, spawner) = (shard.clone(), spawner.clone());
                 StateActor::start_in_arbiter(&place, move |_| StateActor::new(shard, spawner, pulse))
             })

@@ -79,6 +79,10 @@ pub(super) fn true_divide(a: &BigInt, b: &BigInt) -> Result<f64, CalculatorError
 const MANTISSA_BITS: i64 = 53;
 const SMALLEST_EXPONENT: i64 = -1_074;
 
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "clippy does not know that shifts of a BigInt cannot overflow"
+)]
 fn nearest_quotient(a: &BigUint, b: &BigUint) -> f64 {
     let quotient_bits = signed(a.bits()) - signed(b.bits());
     if quotient_bits < SMALLEST_EXPONENT - 1 {

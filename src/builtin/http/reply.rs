@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
-use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical};
+use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical, strict};
 
 use crate::builtin::web::{WebError, WebResponse, essence};
 
@@ -93,9 +93,20 @@ fn body(response: &WebResponse, notes: &mut Vec<String>) -> Box<RawValue> {
         notes.push("bytes of the body that are no text were replaced".to_owned());
     }
     let is_json = essence(kind).ends_with("json") && !body.cut;
-    match canonical(&text).ok().filter(|_| is_json).map(RawValue::from_string) {
-        Some(Ok(json)) => json,
-        _ => raw(&Value::String(text)),
+    if !is_json {
+        return raw(&Value::String(text));
+    }
+    match canonical(&text).map(RawValue::from_string) {
+        Ok(Ok(json)) => {
+            if let Err(error) = strict::check(&text) {
+                notes.push(format!("the body has {error}: the last value of each key is given"));
+            }
+            json
+        }
+        Ok(Err(_)) | Err(_) => {
+            notes.push("the body is no JSON, although its type says so: it is given as text".to_owned());
+            raw(&Value::String(text))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use toolyard_contract::ToolSpec;
+use toolyard_contract::{ToolSpec, hidden};
 
 use super::{draft, note, property_names, prose, refs, root, walk};
 
@@ -27,8 +27,7 @@ pub struct Tool {
 pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
     let schema = draft::upgrade(spec.parameters());
     let inlined = refs::inline(&schema, refs::Recursion::Unroll);
-    let mut root = root::object(inlined.schema);
-    root::hide(&mut root.schema, &spec.injected);
+    let root = root::object(hidden::without(inlined.schema, &spec.injected));
     let mut schema = root.schema;
     let mut rest = root.rest;
     rest.extend(walk::relax_children(&mut schema, &mut |child| property_names::keep(child, is_simple)).rest);

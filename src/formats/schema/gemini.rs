@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolyard_contract::ToolSpec;
+use toolyard_contract::{ToolSpec, hidden};
 
 use super::{
     Object, draft, note, property_names, prose, refs, root,
@@ -34,8 +34,7 @@ pub struct FunctionDeclaration {
 pub fn function(spec: &ToolSpec, exposed: &str) -> FunctionDeclaration {
     let schema = draft::upgrade(spec.parameters());
     let inlined = refs::inline(&schema, refs::Recursion::Unroll);
-    let mut root = root::object(inlined.schema);
-    root::hide(&mut root.schema, &spec.injected);
+    let root = root::object(hidden::without(inlined.schema, &spec.injected));
     let mut schema = root.schema;
     let text = prose::take_description(prose::description(spec, exposed), &mut schema);
     let mut parameters = walk::take(&mut schema, &["title"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolyard_contract::ToolSpec;
+use toolyard_contract::{ToolSpec, hidden};
 
 use super::{Object, draft, merge, note, prose, refs, root, strict, walk};
 
@@ -40,8 +40,7 @@ pub struct Function {
 pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
     let schema = draft::upgrade(spec.parameters());
     let refs::Inlined { schema, definitions } = refs::inline(&schema, refs::Recursion::Keep);
-    let mut root = root::object(schema);
-    root::hide(&mut root.schema, &spec.injected);
+    let root = root::object(hidden::without(schema, &spec.injected));
     let (mut parameters, not_strict) = match strict::convert(&root.schema, &definitions) {
         Ok(parameters) => (parameters, None),
         Err(reason) => (loose(root.schema, definitions), Some(reason)),

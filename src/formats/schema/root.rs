@@ -49,16 +49,6 @@ pub(super) fn object(schema: Value) -> Root {
     Root { schema, rest }
 }
 
-/// Takes parameters out that the runtime fills in, wherever the steps before have put them.
-pub(super) fn hide(schema: &mut Object, names: &[String]) {
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.retain(|name, _| !names.contains(name));
-    }
-    if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| !names.iter().any(|hidden| name == hidden));
-    }
-}
-
 fn empty() -> Object {
     Object::from_iter([("type".to_owned(), "object".into()), ("properties".to_owned(), json!({}))])
 }

@@ -24,6 +24,8 @@ pub struct PermissionCheck {
 pub struct PermissionContext<'a> {
     /// The agent that calls.
     pub agent: Option<&'a str>,
+    /// The kinds of effect that the tool says it has; `None` when it says nothing.
+    pub effects: Option<&'a [String]>,
 }
 
 /// What a policy says to a call.

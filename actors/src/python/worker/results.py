@@ -17,6 +17,7 @@ import math
 import pathlib
 import uuid
 
+from toolyard_worker.exact import whole_characters, with_long_integers
 from toolyard_worker.scalars import bytes_text, duration_text
 
 _AS_TEXT = (
@@ -38,6 +39,11 @@ class Encoder:
 
     def encode(self, value):
         """JSON text, and notes on what was lost."""
+        text, notes = with_long_integers(self._encode, value)
+        text, note = whole_characters(text)
+        return text, [*notes, note] if note else notes
+
+    def _encode(self, value):
         kind = type(value)
         if kind is str:
             return json.encoder.encode_basestring(value), ()
@@ -115,7 +121,11 @@ def exact_json(value):
     Raises TypeError or ValueError when it would not.
     """
     _require_text_keys(value)
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = with_long_integers(
+        lambda: json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    )
+    text.encode("utf-8")  # half characters would come back as others
+    return text
 
 
 def _require_text_keys(value):

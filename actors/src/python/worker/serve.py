@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 
-from toolyard_worker import loader
+from toolyard_worker import exact, loader
 from toolyard_worker.capture import Capture
 from toolyard_worker.results import Encoder, Unwritable, exact_json
 from toolyard_worker.scalars import Refused
@@ -79,7 +79,7 @@ class Worker:
                 "state_per_agent": getattr(function.call, "state_scope", "engine") == "agent",
                 "initial_state": function.initial_state,
                 "excluded": function.excluded,
-                "effects": loader.texts(function.call, "effects"),
+                "effects": _said(function.call),
                 "permission_action": getattr(function.call, "permission_action", None),
             }
             for function in functions
@@ -144,6 +144,16 @@ class Worker:
                 import asyncio
 
                 value = asyncio.run_coroutine_threadsafe(value, self._event_loop()).result()
+            if exact.is_generator(value):
+                call.notes.append(exact.COLLECTED)
+                if inspect.isgenerator(value):
+                    value = exact.collected(value)
+                else:
+                    import asyncio
+
+                    value = asyncio.run_coroutine_threadsafe(
+                        exact.collected_async(value), self._event_loop()
+                    ).result()
         except BaseException as error:
             call.fail(error)
         else:
@@ -155,6 +165,9 @@ class Worker:
             positional, named = call.bind(function)
             value = function.call(*positional, **named)
             value = await value if inspect.isawaitable(value) else value
+            if exact.is_generator(value):
+                call.notes.append(exact.COLLECTED)
+                value = exact.collected(value) if inspect.isgenerator(value) else await exact.collected_async(value)
         except Exception as error:
             call.fail(error)
         except BaseException as error:
@@ -176,6 +189,7 @@ class Call:
         self._worker = worker
         self._frame = frame
         self._state = None
+        self.notes = []
         self._printed = worker._capture.begin()
 
     def bind(self, function):
@@ -204,6 +218,7 @@ class Call:
         reply = f'{{"op":"ended","id":{self._frame["id"]},"value":{text}'
         if state:
             reply += f',"state":{state}'
+        notes = [*self.notes, *notes]
         if notes:
             reply += f',"notes":{json.dumps(notes)}'
         if printed:
@@ -241,6 +256,11 @@ def _message(error):
         return str(error)
     except Exception:
         return ""
+
+
+def _said(call):
+    """What a function says about its effects; None when it says nothing."""
+    return None if getattr(call, "effects", None) is None else loader.texts(call, "effects")
 
 
 def _trimmed(error):

@@ -3,6 +3,8 @@ import json
 import os
 import threading
 
+from toolyard_worker.exact import with_long_integers
+
 LENGTH_BYTES = 4
 _decode = json.JSONDecoder().decode  # what `json.loads` finds out first, we know
 
@@ -25,7 +27,7 @@ class Wire:
             return None
         size = int.from_bytes(head, "big")
         body = self._reader.read(size)
-        return _decode(body.decode("utf-8")) if len(body) == size else None
+        return with_long_integers(_decode, body.decode("utf-8")) if len(body) == size else None
 
     def send(self, text):
         """Sends one frame of JSON text."""
