@@ -7,6 +7,7 @@ mod admission;
 mod begun;
 #[cfg(feature = "child")]
 pub mod child;
+pub mod code;
 mod event;
 mod guard;
 mod mail;

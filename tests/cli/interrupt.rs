@@ -39,7 +39,8 @@ fn napping(folder: &std::path::Path) -> Child {
     std::fs::write(&file, code).unwrap();
     let list =
         r#"[{"name": "calc", "arguments": "1+1"}, {"name": "nap"}, {"name": "calc", "arguments": "2+2"}]"#;
-    let mut child = toolyard(&["call", "--python", file.to_str().unwrap()]).spawn().unwrap();
+    let mut child =
+        toolyard(&["call", "--tools", "calculator", "--python", file.to_str().unwrap()]).spawn().unwrap();
     child.stdin.take().unwrap().write_all(list.as_bytes()).unwrap();
     while !sign.exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before the call began");

@@ -28,6 +28,7 @@ use super::{
     status::{McpServerStatus, McpState},
     subscription::Wanted,
 };
+use crate::code::CodeGuard;
 use crate::{
     placement::{Placement, Seat},
     reply::post,
@@ -71,6 +72,8 @@ pub(super) struct Session {
     pub(super) held: Arc<HeldCalls>,
     pub(super) wanted: Wanted,
     _seat: Option<Seat>,
+    /// File tools do not write what its program is made of.
+    _guards: Vec<CodeGuard>,
 }
 
 impl Session {
@@ -86,7 +89,22 @@ impl Session {
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
         let cut = CancellationToken::new();
         let held = Arc::new(HeldCalls::new());
-        Self { name, config, actor, open, view, private, cut, callers, desk, held, wanted, _seat: seat }
+        let guards = config.link.command().map(|start| start.guard()).unwrap_or_default();
+        Self {
+            name,
+            config,
+            actor,
+            open,
+            view,
+            private,
+            cut,
+            callers,
+            desk,
+            held,
+            wanted,
+            _seat: seat,
+            _guards: guards,
+        }
     }
 
     pub(super) fn actor(&self) -> &Addr<McpSessionActor> {

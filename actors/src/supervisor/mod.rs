@@ -13,6 +13,7 @@ pub(crate) mod control;
 mod drive;
 pub(crate) mod gate;
 mod judging;
+mod off;
 pub(crate) mod parking;
 pub(crate) mod run;
 
@@ -290,6 +291,7 @@ impl Shared {
                 },
                 CatalogChange::Remove(name) => next.remove(&name)?,
                 CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name)?,
+                CatalogChange::Off { name, remedy } => next.off.add(&name, &remedy),
             }
         }
         self.published.publish(next);
