@@ -74,7 +74,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Takes the settings of a configuration, with the built-in tools that it asks for.
+    /// Takes the settings of a configuration, with the built-in tools that it asks for. Calls of the others are
+    /// `inactive`.
     ///
     /// What is set after it wins over it.
     ///
@@ -97,6 +98,11 @@ impl EngineBuilder {
         )?;
         for (alias, name) in registry.aliases() {
             self = self.alias(alias, name);
+        }
+        for name in registry.names().filter(|name| tools.get(name).is_none()) {
+            let remedy =
+                "name it in `--tools`, or in `enable` in the part [tools] of the configuration".to_owned();
+            self.changes.push(CatalogChange::Off { name: name.to_owned(), remedy });
         }
         self.builtins = Builtins { tools: tools.tools().to_vec(), said: config.clone() };
         if !config.permissions.is_empty() {

@@ -46,7 +46,8 @@ pub use service::ListRequest;
 pub use stub::StubTool;
 pub use system::StartError;
 #[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
-pub use toolyard_actors::child::keep_if_asked;
+pub use toolyard_actors::child::{InheritEnv, keep_if_asked};
+pub use toolyard_actors::code;
 pub use toolyard_actors::{
     AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DirectCall,
     DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteIn,

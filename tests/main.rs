@@ -22,6 +22,8 @@ mod python;
 mod python_repl;
 #[cfg(feature = "docker")]
 mod sandbox;
+#[cfg(all(feature = "cli", feature = "mcp", feature = "python"))]
+mod security;
 #[cfg(feature = "sim")]
 mod sim;
 #[cfg(any(feature = "metrics", feature = "otel"))]

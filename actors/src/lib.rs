@@ -9,6 +9,7 @@ mod admission;
 mod begun;
 #[cfg(feature = "child")]
 pub mod child;
+pub mod code;
 mod direct;
 mod event;
 mod guard;

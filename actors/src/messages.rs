@@ -149,6 +149,14 @@ pub enum CatalogChange {
     Remove(String),
     /// Lets the first name stand for the tool with the second.
     Alias(String, String),
+    /// Says of a tool that could be there how to switch it on: its calls are `inactive` and told that, while no tool has
+    /// the name.
+    Off {
+        /// The tool.
+        name: String,
+        /// How to switch it on.
+        remedy: String,
+    },
 }
 
 /// How a list is run.

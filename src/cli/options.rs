@@ -272,8 +272,9 @@ pub(crate) struct EngineOptions {
     /// The configuration; other options win over it [default: toolyard.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The built-in tools to enable, by name or alias [default: those that need no service]
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    /// The built-in tools to have, by name or alias, or `all` or `none` [default: none with --python, --mcp-config or a
+    /// configuration that names tools; else `calculator`, `file_read` and `file_write`]
+    #[arg(long, value_delimiter = ',', value_name = "none|all|A,B")]
     pub(crate) tools: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) activation: ActivationOptions,

@@ -11,7 +11,7 @@ use toolyard::{
     Engine, ExecuteOptions,
     config::Config,
     formats::Document,
-    mcp::{McpServerConfig, read_servers, stand_ins},
+    mcp::{McpLink, McpServerConfig, read_servers, stand_ins},
     name,
 };
 
@@ -30,9 +30,27 @@ pub(crate) fn configured(
     if let Some(file) = file {
         let source = || format!("--mcp-config {}", file.display());
         let text = std::fs::read_to_string(file).with_context(source)?;
-        servers.extend(read_servers(&text, variable).with_context(source)?);
+        let mut read = read_servers(&text, variable).with_context(source)?;
+        read.values_mut().for_each(|server| start_at(file, server));
+        servers.extend(read);
     }
     Ok(servers)
+}
+
+/// Lets relative paths start at the folder of the file of servers, as with a configuration.
+fn start_at(file: &Path, server: &mut McpServerConfig) {
+    let McpLink::Stdio { command, folder, .. } = &mut server.link else { return };
+    let beside = |path: &Path| std::path::absolute(file.with_file_name("").join(path));
+    if command.components().count() > 1
+        && let Ok(whole) = beside(command)
+    {
+        *command = whole;
+    }
+    if let Some(folder) = folder
+        && let Ok(whole) = beside(folder)
+    {
+        *folder = whole;
+    }
 }
 
 /// Adds servers to an engine that has none; they connect in the background.

@@ -10,16 +10,24 @@ use std::{
 
 use anyhow::{Context, bail};
 use toolyard::{
-    Engine, ExecuteOptions, StubTool, ToolSpec, config::Config, formats::Document, name,
+    Engine, ExecuteOptions, StubTool, ToolSpec,
+    code::{CodeGuard, CodePlace},
+    config::Config,
+    formats::Document,
+    name,
     replace::check_replaceable,
 };
 
 use crate::options::{EngineOptions, ListOptions};
 
+/// The configuration that is read when none is named.
+const USUAL_CONFIG: &str = "toolyard.toml";
+
 /// Puts the engine together: the configuration, with what the options say over it.
 pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
     #[cfg_attr(not(feature = "mcp"), allow(unused_mut))]
     let mut config = config(options)?;
+    guard_configuration(options);
     #[cfg(feature = "mcp")]
     let servers = {
         let servers = crate::servers::configured(&config, options.mcp_config.as_deref())?;
@@ -46,7 +54,7 @@ pub(crate) fn engine(options: &EngineOptions) -> anyhow::Result<Engine> {
 
 /// Reads the configuration that was named, else the usual one, if it is there.
 pub(crate) fn read_config(named: Option<&Path>) -> anyhow::Result<Config> {
-    let usual = Path::new("toolyard.toml");
+    let usual = Path::new(USUAL_CONFIG);
     Ok(match named {
         Some(file) => Config::read(file)?,
         None if usual.is_file() => Config::read(usual)?,
@@ -57,6 +65,9 @@ pub(crate) fn read_config(named: Option<&Path>) -> anyhow::Result<Config> {
 fn config(options: &EngineOptions) -> anyhow::Result<Config> {
     let mut config = read_config(options.config.as_deref())?;
     config.tools.enable = options.tools.clone().or(config.tools.enable);
+    if config.tools.enable.is_none() && names_tools(options) {
+        config.tools.enable = Some(Vec::new());
+    }
     config.tools.root = options.root.clone().or(config.tools.root);
     let files = &options.files;
     config.file_read.max_bytes = files.max_file_bytes.or(config.file_read.max_bytes);
@@ -90,6 +101,31 @@ fn results_folder() -> Option<PathBuf> {
 fn usable(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     check_replaceable(&folder.join("result"))
+}
+
+/// Whether the options bring tools that are not built in.
+#[cfg_attr(not(any(feature = "python", feature = "mcp")), allow(unused_variables))]
+fn names_tools(options: &EngineOptions) -> bool {
+    #[cfg(feature = "python")]
+    if !options.python.is_empty() {
+        return true;
+    }
+    #[cfg(feature = "mcp")]
+    if options.mcp_config.is_some() {
+        return true;
+    }
+    false
+}
+
+/// Keeps the file tools from writing what says which programs are started.
+fn guard_configuration(options: &EngineOptions) {
+    let usual = Some(Path::new(USUAL_CONFIG));
+    #[cfg(feature = "mcp")]
+    let servers = options.mcp_config.as_deref();
+    #[cfg(not(feature = "mcp"))]
+    let servers = None;
+    let files = [options.config.as_deref(), usual, servers].into_iter().flatten();
+    CodeGuard::new(files.map(|file| CodePlace::File(file.to_owned()))).for_good();
 }
 
 /// A tool's panic is its call's result; the log has it too, the terminal need not.

@@ -9,6 +9,15 @@ use crate::builtin::{BuiltinRegistry, file::FileRoot};
 #[cfg(feature = "docker")]
 use crate::sandbox::SandboxPool;
 
+/// The tools that an engine has when nobody has named any: they reach nothing but the folder of the file tools.
+const BY_DEFAULT: [&str; 3] = ["calculator", "file_read", "file_write"];
+
+/// In the place of names: all that there are.
+const ALL: &str = "all";
+
+/// In the place of names: no built-in tool.
+const NONE: &str = "none";
+
 impl Config {
     /// Makes the built-in tools that the configuration asks for, and gives them with the registry
     /// that knows their other names.
@@ -20,10 +29,7 @@ impl Config {
             #[cfg(feature = "docker")]
             sandboxes,
         )?;
-        let names: Vec<&str> = match &self.tools.enable {
-            Some(names) => names.iter().map(String::as_str).collect(),
-            None => registry.names().filter(|name| self.has_by_default(name)).collect(),
-        };
+        let names = self.builtin_names(&registry)?;
         let none: [SharedTool; 0] = [];
         let resolved = ToolSet::resolve(Some(&names), &none, &registry, CustomTail::Omit);
         if let Some(missing) = resolved.missing.first() {
@@ -40,19 +46,33 @@ impl Config {
         Ok((resolved.set, registry))
     }
 
-    /// Tells whether an engine has a tool that nobody named: those that need no service, or whose service is
-    /// configured.
-    #[cfg_attr(not(any(feature = "search", feature = "python")), allow(clippy::unused_self))]
-    fn has_by_default(&self, tool: &str) -> bool {
-        match tool {
-            #[cfg(feature = "search")]
-            "web_search" => self.search.is_some(),
-            #[cfg(feature = "python")]
-            "python_repl" => self.python.repl.is_some(),
-            #[cfg(feature = "docker")]
-            "sandbox_python" | "sandbox_shell" => false,
-            _ => true,
+    /// The names of the built-in tools to have.
+    fn builtin_names<'a>(&'a self, registry: &'a BuiltinRegistry) -> Result<Vec<&'a str>, ConfigError> {
+        let Some(enabled) = &self.tools.enable else {
+            return Ok(if self.names_tools() { Vec::new() } else { BY_DEFAULT.to_vec() });
+        };
+        let names: Vec<_> = enabled.iter().map(String::as_str).collect();
+        match names[..] {
+            [ALL] => Ok(registry.names().collect()),
+            [NONE] => Ok(Vec::new()),
+            _ => match names.iter().find(|name| [ALL, NONE].contains(name)) {
+                Some(word) => Err(ConfigError::new(format!("tools.enable: {word:?} stands alone"))),
+                None => Ok(names),
+            },
         }
+    }
+
+    /// Whether there are tools without those that are built in.
+    fn names_tools(&self) -> bool {
+        #[cfg(feature = "python")]
+        if !self.python.files.is_empty() {
+            return true;
+        }
+        #[cfg(feature = "mcp")]
+        if !self.mcp.servers.is_empty() {
+            return true;
+        }
+        false
     }
 
     fn registry(

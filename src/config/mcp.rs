@@ -8,7 +8,8 @@ use toolyard_actors::mcp::{
     ProtocolEra,
 };
 
-use super::{error::ConfigError, seconds::Seconds};
+use super::{error::ConfigError, seconds::Seconds, whole};
+use crate::InheritEnv;
 use crate::mcp::description::LinkDescription;
 
 /// The `[mcp]` part.
@@ -41,8 +42,11 @@ pub struct McpServerSection {
     /// Variables set in its environment. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// The folder that it starts in; a relative one starts at the folder of the configuration file. Default: the
-    /// current folder.
+    /// Which variables of this process it sees: `"all"`, or names beside the short list of
+    /// [`InheritEnv`](crate::InheritEnv). Default: the short list alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherit_env: Option<InheritEnv>,
+    /// The folder that it starts in; a relative one starts at the folder of the configuration file. Default: `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Where a server listens that is reached by HTTP.
@@ -161,7 +165,7 @@ impl McpSection {
 
     /// Lets relative paths start at `folder`.
     pub(super) fn start_at(&mut self, folder: &Path) {
-        let inside = |path: &String| folder.join(path).to_string_lossy().into_owned();
+        let inside = |path: &String| whole(folder, path).to_string_lossy().into_owned();
         // What a variable begins may be absolute.
         let is_relative = |path: &&mut String| !path.starts_with("${");
         for server in self.servers.values_mut() {
@@ -201,6 +205,7 @@ impl McpServerSection {
             command: self.command.clone(),
             args: self.args.clone(),
             env: self.env.clone(),
+            inherit_env: self.inherit_env.clone(),
             folder: self.cwd.clone(),
             url: self.url.clone(),
             headers: self.headers.clone(),
@@ -277,8 +282,6 @@ impl std::fmt::Debug for McpServerSection {
 mod tests {
     use std::time::Duration;
 
-    use toolyard_actors::mcp::McpLink;
-
     use super::*;
     use crate::config::Config;
 
@@ -294,6 +297,7 @@ type = "stdio"
 command = "mcp-server-time"
 args = ["--local-timezone", "${ZONE:-UTC}"]
 env = { KEY = "${TOKEN}" }
+inherit_env = ["OTHER"]
 cwd = "/srv"
 mode = "per_call"
 era = "legacy"
@@ -333,6 +337,8 @@ disabled = true
         let seconds = Duration::from_secs;
         let mut expected = McpServerConfig::stdio("mcp-server-time", ["--local-timezone", "UTC"])
             .env("KEY", "hush")
+            .inherit_env(InheritEnv::names(["OTHER"]))
+            .folder("/srv")
             .mode(LinkMode::PerCall)
             .connect_timeout(seconds(5))
             .read_timeout(seconds(7))
@@ -348,8 +354,6 @@ disabled = true
             .log_level(McpLogLevel::Warning)
             .question_timeout(seconds(30))
             .repeat_asked(true);
-        let McpLink::Stdio { folder, .. } = &mut expected.link else { panic!("a program") };
-        *folder = Some("/srv".into());
         expected.era = ProtocolEra::Legacy;
         expected.private_links = 2;
         assert_eq!(servers["time"], expected);

@@ -22,6 +22,8 @@ mod settings;
 mod tests;
 mod tools;
 
+#[cfg(any(feature = "mcp", feature = "python"))]
+use std::path::PathBuf;
 use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
@@ -112,6 +114,13 @@ pub struct Config {
     pub sandbox: SandboxSection,
 }
 
+/// The whole path of what starts at the folder of a configuration: no program is looked for in the current folder.
+#[cfg(any(feature = "mcp", feature = "python"))]
+pub(crate) fn whole(folder: &Path, path: impl AsRef<Path>) -> PathBuf {
+    let path = folder.join(path);
+    std::path::absolute(&path).unwrap_or(path)
+}
+
 impl Config {
     /// Reads a configuration from the text of a file.
     ///
@@ -129,17 +138,18 @@ impl Config {
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(file).map_err(|error| ConfigError::io(&error).in_file(file))?;
         let mut config = Self::parse(&text).map_err(|error| error.in_file(file))?;
-        if let (Some(root), Some(folder)) = (&mut config.tools.root, file.parent()) {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        if let Some(root) = &mut config.tools.root {
             *root = folder.join(&*root);
         }
         config.engine.start_at(file.parent().unwrap_or(Path::new("")));
         #[cfg(feature = "docker")]
         config.sandbox.start_at(file.parent().unwrap_or(Path::new("")));
         #[cfg(feature = "python")]
-        config.python.start_at(file.parent().unwrap_or(Path::new("")));
+        config.python.start_at(folder);
         #[cfg(feature = "mcp")]
         {
-            config.mcp.start_at(file.parent().unwrap_or(Path::new("")));
+            config.mcp.start_at(folder);
             config.mcp.servers(|name| std::env::var(name).ok()).map_err(|error| error.in_file(file))?;
         }
         Ok(config)

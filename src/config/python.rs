@@ -11,10 +11,11 @@ use toolyard_actors::{
     python::{NanPolicy, PythonConfig, PythonFile},
 };
 
-use super::seconds::Seconds;
+use super::{seconds::Seconds, whole};
+use crate::InheritEnv;
 
 /// The `[python]` part. A key that is absent has the default of [`PythonConfig`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PythonSection {
@@ -43,9 +44,10 @@ pub struct PythonSection {
     /// `varkwargs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub varkwargs: Option<bool>,
-    /// Whether workers inherit the environment. Default true.
+    /// Which variables of this process workers see: `"all"`, or names beside the short list of
+    /// [`InheritEnv`](crate::InheritEnv). Default `"all"`: the files are their owner's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub inherit_env: Option<bool>,
+    pub inherit_env: Option<InheritEnv>,
     /// Variables to set for workers. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -78,8 +80,7 @@ pub struct PythonSection {
     /// Address space of one process, in bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Where the tool `python_repl` runs code. Where this is set, the tool is among those that an engine has by default.
-    /// Default `container`.
+    /// Where the tool `python_repl` runs code. Default `container`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repl: Option<ReplPlace>,
 }
@@ -108,7 +109,7 @@ impl PythonSection {
         if let Some(interpreter) = &mut self.interpreter
             && interpreter.components().count() > 1
         {
-            *interpreter = folder.join(&*interpreter);
+            *interpreter = whole(folder, &*interpreter);
         }
     }
 
@@ -127,7 +128,7 @@ impl PythonSection {
         config.long_descriptions = self.long_descriptions.unwrap_or(default.long_descriptions);
         config.varargs = self.varargs.unwrap_or(default.varargs);
         config.varkwargs = self.varkwargs.unwrap_or(default.varkwargs);
-        config.inherit_env = self.inherit_env.unwrap_or(default.inherit_env);
+        config.inherit_env = self.inherit_env.clone().unwrap_or(default.inherit_env);
         config.env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         config.processes = self.processes.unwrap_or(default.processes);
         config.threads = self.threads.unwrap_or(default.threads);
@@ -138,5 +139,17 @@ impl PythonSection {
         config.largest_result_bytes = self.largest_result_bytes.unwrap_or(default.largest_result_bytes);
         config.limits = ResourceLimits { memory_bytes: self.memory_bytes, ..default.limits };
         config
+    }
+}
+
+/// Shows the names of variables alone: their values may be secrets.
+impl std::fmt::Debug for PythonSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PythonSection")
+            .field("files", &self.files)
+            .field("interpreter", &self.interpreter)
+            .field("env", &self.env.keys())
+            .field("inherit_env", &self.inherit_env)
+            .finish_non_exhaustive()
     }
 }

@@ -1,12 +1,13 @@
 //! `[python_repl]`: how the tool `python_repl` runs code.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolyard_contract::{IntoTool, Tool};
 
 use super::{ConfigError, PythonSection, ReplPlace, seconds::Seconds};
+use crate::InheritEnv;
 use crate::builtin::python_repl::{HostProcess, PythonReplConfig, PythonReplTool};
 #[cfg(not(feature = "docker"))]
 use crate::builtin::{NO_REPL, python_repl::NoBackend};
@@ -15,7 +16,7 @@ use crate::{builtin::python_repl::Container, sandbox::SandboxPool};
 
 /// The `[python_repl]` part; where code runs is `repl` in `[python]`. A key that is absent has the default of
 /// [`PythonReplConfig`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PythonReplSection {
@@ -40,6 +41,13 @@ pub struct PythonReplSection {
     /// Address space of a session's process on this machine, in bytes. Default 2,147,483,648.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Variables to set for sessions on this machine. Default: none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Which variables of this process sessions on this machine see: `"all"`, or names beside the short list of
+    /// [`InheritEnv`](crate::InheritEnv). Default: the short list alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherit_env: Option<InheritEnv>,
     /// How many processes a session on this machine may have. Default 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_processes: Option<usize>,
@@ -102,8 +110,20 @@ impl PythonReplSection {
     fn host(&self, interpreter: Option<&PathBuf>) -> HostProcess {
         let mut host = HostProcess::default();
         host.interpreter = interpreter.cloned().unwrap_or(host.interpreter);
+        host.env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        host.inherit_env = self.inherit_env.clone().unwrap_or(host.inherit_env);
         host.limits.memory_bytes = self.memory_bytes.or(host.limits.memory_bytes);
         host.max_processes = self.max_processes.unwrap_or(host.max_processes);
         host
+    }
+}
+
+/// Shows the names of variables alone: their values may be secrets.
+impl std::fmt::Debug for PythonReplSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PythonReplSection")
+            .field("env", &self.env.keys())
+            .field("inherit_env", &self.inherit_env)
+            .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use super::seconds::Seconds;
 
 /// The `[sandbox]` part. A key that is absent has the default of
 /// [`SandboxConfig`](toolyard_actors::sandbox::SandboxConfig) or [`SandboxPoolConfig`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxSection {
@@ -221,6 +221,16 @@ fn seccomp(name: &str) -> SandboxSeccomp {
 fn set<T>(setting: &mut T, said: Option<T>) {
     if let Some(value) = said {
         *setting = value;
+    }
+}
+
+/// Shows the names of variables alone: their values may be secrets.
+impl std::fmt::Debug for SandboxSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SandboxSection")
+            .field("image", &self.image)
+            .field("env", &self.env.keys())
+            .finish_non_exhaustive()
     }
 }
 

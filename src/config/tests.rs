@@ -178,6 +178,41 @@ fn a_tool_that_is_not_built_in_is_an_error_with_the_nearest_name() {
 }
 
 #[test]
+fn built_in_tools_are_there_by_default_only_where_nothing_else_is_named() {
+    let names = |text: &str| {
+        let made = builtins(&Config::parse(text).unwrap()).map_err(|error| error.to_string());
+        made.map(|(set, _)| set.names().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let inside = ["calculator", "file_read", "file_write"];
+    for text in ["", "[engine]\ntimeout_s = 1", "[tools]\nroot = \".\""] {
+        assert_eq!(names(text).unwrap(), inside, "{text}");
+    }
+    #[cfg(feature = "python")]
+    for text in ["[python]\nrepl = \"unsafe_host_process\"", "[python]\nthreads = 1"] {
+        assert_eq!(names(text).unwrap(), inside, "{text}");
+    }
+    #[cfg(feature = "python")]
+    assert_eq!(names("[python]\nfiles = [\"tools.py\"]").unwrap(), Vec::<String>::new());
+    #[cfg(feature = "mcp")]
+    assert_eq!(names("[mcp.servers.s]\ncommand = \"x\"").unwrap(), Vec::<String>::new());
+    for none in ["[]", "\"none\"", "[\"none\"]"] {
+        assert_eq!(names(&format!("[tools]\nenable = {none}")).unwrap(), Vec::<String>::new(), "{none}");
+    }
+    for all in ["\"all\"", "[\"all\"]"] {
+        let all = names(&format!("[tools]\nenable = {all}")).unwrap();
+        assert_eq!(all[..3], inside);
+        #[cfg(feature = "http")]
+        assert!(all.contains(&"http".to_owned()));
+    }
+    for mixed in ["[\"all\", \"calculator\"]", "[\"calculator\", \"none\"]"] {
+        let error = names(&format!("[tools]\nenable = {mixed}")).unwrap_err();
+        assert!(error.contains("stands alone"), "{error}");
+    }
+    let error = Config::parse("[tools]\nenable = 1").unwrap_err().to_string();
+    assert!(error.contains("expected a list of names"), "{error}");
+}
+
+#[test]
 fn an_engine_is_written_down_and_built_again_with_the_same_settings() {
     let config = Config::parse(EVERY_KEY).unwrap();
     let engine = Engine::builder().config(&config).unwrap().build().unwrap();
@@ -233,7 +268,7 @@ fn python_files_come_from_the_configuration_and_go_back_into_it() {
 #[cfg(feature = "search")]
 #[test]
 fn settings_of_the_web_tools_reach_them_and_go_back_into_the_file() {
-    let text = "[http]\nallow = [\"127.0.0.1:8080\", \"10.0.0.0/8\"]\ntimeout_s = 5\nattempts = 1\n\
+    let text = "[tools]\nenable = [\"web_search\"]\n[http]\nallow = [\"127.0.0.1:8080\", \"10.0.0.0/8\"]\ntimeout_s = 5\nattempts = 1\n\
                 max_response_bytes = 1000\nmax_redirects = 2\nproxy = \"http://proxy:3128\"\n\
                 [http.headers]\naccept-language = \"en\"\n\
                 [search]\nbackend = \"searxng\"\nbase_url = \"http://127.0.0.1:8888\"\nmax_results = 3\n";
@@ -244,7 +279,7 @@ fn settings_of_the_web_tools_reach_them_and_go_back_into_the_file() {
     assert_eq!((web.timeout, web.attempts, web.max_redirects), (Duration::from_secs(5), 1, 2));
     assert_eq!((web.max_response_bytes, web.headers.len(), web.proxy.is_some()), (1000, 1, true));
     let engine = Engine::builder().config(&config).unwrap().build().unwrap();
-    assert!(engine.specs().iter().any(|spec| spec.name == "web_search"), "its service is configured");
+    assert!(engine.specs().iter().any(|spec| spec.name == "web_search"), "it is named");
     let written = engine.to_config();
     assert_eq!((&written.config.http, &written.config.search), (&config.http, &config.search));
     assert_eq!(Config::parse(&written.config.to_toml().unwrap()).unwrap(), written.config);
@@ -257,9 +292,9 @@ fn a_search_engine_that_is_not_configured_is_there_only_by_name() {
         let (set, _) = builtins(&Config::parse(text).unwrap()).unwrap();
         set.names().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert!(names("").contains(&"http".to_owned()) && !names("").contains(&"web_search".to_owned()));
+    assert_eq!(names(""), ["calculator", "file_read", "file_write"]);
     assert_eq!(names("[tools]\nenable = [\"duckduckgo\", \"http_request\"]"), ["web_search", "http"]);
-    assert!(names("[search]").contains(&"web_search".to_owned()));
+    assert_eq!(names("[search]\n[http]"), ["calculator", "file_read", "file_write"]);
 }
 
 #[cfg(feature = "search")]
@@ -283,9 +318,9 @@ fn settings_of_the_web_tools_that_cannot_be_used_are_named_without_secrets() {
 #[cfg(feature = "python")]
 #[test]
 fn settings_of_python_sessions_reach_the_tool_and_go_back_into_the_file() {
-    let text = "[python]\nrepl = \"unsafe_host_process\"\n\n[python_repl]\ntimeout_s = 5\nmax_output_bytes = 100\n\
+    let text = "[tools]\nenable = [\"python_repl\"]\n\n[python]\nrepl = \"unsafe_host_process\"\n\n[python_repl]\ntimeout_s = 5\nmax_output_bytes = 100\n\
                 allowed_modules = [\"math\"]\nmax_sessions = 2\nmax_snapshot_bytes = 0\nmemory_bytes = 1000000000\n\
-                max_processes = 8\n";
+                max_processes = 8\ninherit_env = [\"KEY\"]\n[python_repl.env]\nA = \"b\"\n";
     let config = Config::parse(text).unwrap();
     let engine = Engine::builder().config(&config).unwrap().build().unwrap();
     let spec = engine.specs().into_iter().find(|spec| spec.name == "python_repl").unwrap();

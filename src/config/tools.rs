@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use toolyard_actors::ToolLimits;
 use toolyard_contract::{ActivationMode, ActivationRule, ActivationRules};
 
@@ -13,8 +13,9 @@ use super::engine::RateSection;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ToolsSection {
-    /// The built-in tools to have, by name or alias. Default: all that need no service.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The built-in tools to have, by name or alias; `"all"` or `"none"`. Default: none where the configuration names
+    /// Python files or MCP servers, else `calculator`, `file_read` and `file_write`, which stay inside `root`.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "names_or_word")]
     pub enable: Option<Vec<String>>,
     /// The folder that file tools never lead out of; a relative one starts at the folder of the
     /// configuration file. Default: the current folder.
@@ -63,6 +64,20 @@ impl ToolLimitsSection {
     pub(super) fn of(limits: &ToolLimits) -> Self {
         Self { max_in_flight: limits.max_in_flight, rate: limits.rate.map(RateSection) }
     }
+}
+
+/// A word that stands alone may be written as such.
+fn names_or_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a list of names, \"all\" or \"none\"")]
+    enum Said {
+        Names(Vec<String>),
+        Word(String),
+    }
+    Ok(Some(match Said::deserialize(deserializer)? {
+        Said::Names(names) => names,
+        Said::Word(word) => vec![word],
+    }))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference

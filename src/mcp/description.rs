@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::McpLink;
+use crate::InheritEnv;
 
 /// The way to a server, before variables are filled in.
 #[derive(Default)]
@@ -11,6 +12,7 @@ pub(crate) struct LinkDescription {
     pub(crate) command: Option<String>,
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
+    pub(crate) inherit_env: Option<InheritEnv>,
     pub(crate) folder: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) headers: BTreeMap<String, String>,
@@ -44,12 +46,28 @@ impl LinkDescription {
             texts.into_iter().map(one).collect()
         };
         match (self.kind.as_deref(), self.command, self.url) {
-            (None | Some("stdio"), Some(command), _) => Ok(McpLink::Stdio {
-                command: filled("command", &command)?.into(),
-                args: self.args.iter().map(|text| filled("args", text)).collect::<Result<_, _>>()?,
-                env: all("env", self.env)?,
-                folder: self.folder.map(|folder| filled("cwd", &folder).map(PathBuf::from)).transpose()?,
-            }),
+            (None | Some("stdio"), Some(command), _) => {
+                if self.folder.is_none()
+                    && let Some(relative) = self.args.iter().find(|arg| is_relative_path(arg))
+                {
+                    let key = "args".to_owned();
+                    let reason = format!(
+                        "{relative:?} is a relative path, and a server does not start in the current folder: give the \
+                         whole path, or set \"cwd\""
+                    );
+                    return Err(BadDescription { key, reason });
+                }
+                Ok(McpLink::Stdio {
+                    command: filled("command", &command)?.into(),
+                    args: self.args.iter().map(|text| filled("args", text)).collect::<Result<_, _>>()?,
+                    env: all("env", self.env)?,
+                    inherit_env: self.inherit_env.unwrap_or_default(),
+                    folder: self
+                        .folder
+                        .map(|folder| filled("cwd", &folder).map(PathBuf::from))
+                        .transpose()?,
+                })
+            }
             (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
                 Ok(McpLink::Http { url: filled("url", &url)?, headers: all("headers", self.headers)? })
             }
@@ -66,6 +84,11 @@ impl LinkDescription {
             ))),
         }
     }
+}
+
+/// Whether an argument is clearly a path that starts at the current folder.
+fn is_relative_path(arg: &str) -> bool {
+    matches!(arg, "." | "..") || arg.starts_with("./") || arg.starts_with("../")
 }
 
 /// `${NAME}` stands for a variable, `${NAME:-text}` for the text where there is no such variable.

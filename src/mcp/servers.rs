@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{McpLink, McpServerConfig, description::LinkDescription};
+use crate::InheritEnv;
 
 /// Why a file of servers cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,8 @@ struct Entry {
     args: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
+    #[serde(rename = "inheritEnv")]
+    inherit_env: Option<InheritEnv>,
     cwd: Option<String>,
     url: Option<String>,
     #[serde(default)]
@@ -69,8 +72,8 @@ pub fn read_servers(
 
 impl Entry {
     fn link(self, variable: &impl Fn(&str) -> Option<String>) -> Result<McpLink, String> {
-        let Self { kind, command, args, env, cwd: folder, url, headers, .. } = self;
-        let described = LinkDescription { kind, command, args, env, folder, url, headers };
+        let Self { kind, command, args, env, inherit_env, cwd: folder, url, headers, .. } = self;
+        let described = LinkDescription { kind, command, args, env, inherit_env, folder, url, headers };
         described.link(variable).map_err(|wrong| match wrong.key.as_str() {
             "" => wrong.reason,
             key => format!("{key:?}: {}", wrong.reason),
@@ -91,7 +94,8 @@ mod tests {
     fn both_kinds_of_server_are_read_and_variables_filled_in() {
         let servers = read(
             r#"{"mcpServers": {
-                "files": {"command": "srv", "args": ["${HOME}/x", "${NONE:-d}"], "env": {"A": "${HOME}"}, "cwd": "/"},
+                "files": {"command": "srv", "args": ["${HOME}/x", "${NONE:-d}"], "env": {"A": "${HOME}"}, "cwd": "/",
+                          "inheritEnv": ["KEY"]},
                 "web": {"type": "http", "url": "http://h/mcp", "headers": {"authorization": "Bearer ${HOME}"}},
                 "off": {"command": "srv", "disabled": true, "autoApprove": []},
                 "old": {"type": "sse", "url": "http://h/sse"}
@@ -99,7 +103,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "old", "web"]);
-        let McpLink::Stdio { command, args, env, folder } = &servers["files"].link else { panic!() };
+        let McpLink::Stdio { command, args, env, inherit_env, folder } = &servers["files"].link else {
+            panic!()
+        };
+        assert_eq!(*inherit_env, InheritEnv::names(["KEY"]));
         assert_eq!((command.to_str(), folder.as_deref().unwrap().to_str()), (Some("srv"), Some("/")));
         assert_eq!((args[0].as_str(), args[1].as_str(), env["A"].as_str()), ("/home/me/x", "d", "/home/me"));
         let McpLink::Http { url, headers } = &servers["web"].link else { panic!() };
@@ -113,6 +120,19 @@ mod tests {
         assert!(one(r#"{"command": "${NOPE}"}"#).contains("variable \"NOPE\" is not set"));
         assert!(one(r#"{"command": "${NOPE"}"#).contains("never closed"));
         assert!(one(r#"{"type": "ssh", "url": "http://h"}"#).contains("\"ssh\" is not known"));
+        for arg in [".", "..", "./x", "../x"] {
+            let error = one(&format!(r#"{{"command": "srv", "args": ["-q", "{arg}"]}}"#));
+            assert!(error.contains("is a relative path") && error.contains("set \"cwd\""), "{error}");
+            assert!(
+                read(&format!(
+                    r#"{{"mcpServers": {{"s": {{"command": "srv", "args": ["{arg}"], "cwd": "/"}}}}}}"#
+                ))
+                .is_ok()
+            );
+        }
+        assert!(
+            one(r#"{"command": "srv", "inheritEnv": "KEY"}"#).contains("expected \"all\" or a list of names")
+        );
         assert_eq!(one(r#"{"type": "sse"}"#), "server \"s\": \"type\": \"sse\" needs a \"url\"");
         assert!(read("{").unwrap_err().contains("line 1 column 1"));
     }

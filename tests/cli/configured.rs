@@ -32,7 +32,7 @@ fn call(folder: &Path, options: &[&str]) -> (Vec<String>, i32, String) {
 #[test]
 fn the_configuration_of_the_current_folder_is_used_and_options_win_over_it() {
     let folder = folder("[tools]\nenable = [\"calculator\"]");
-    assert_eq!(call(folder.path(), &[]).0, ["ok", "unknown_tool"]);
+    assert_eq!(call(folder.path(), &[]).0, ["ok", "inactive"]);
     assert_eq!(call(folder.path(), &["--tools", "calc,file_read"]).0, ["ok", "ok"]);
 }
 

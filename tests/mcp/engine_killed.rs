@@ -17,7 +17,7 @@ fn start(folder: &Path, mark: &str) -> (Child, BufReader<ChildStdout>) {
     let leaves = format!(
         "sleep {mark} & setsid sh -c 'trap \"\" TERM HUP; env -i sleep {mark} & sleep {mark}' & exec python3 {SERVER}"
     );
-    let server = json!({"command": "sh", "args": ["-c", leaves]});
+    let server = json!({"command": "sh", "args": ["-c", leaves], "inheritEnv": ["TOOLYARD_TEST_MARK"]});
     let servers = folder.join("servers.json");
     std::fs::write(&servers, json!({"mcpServers": {"a": server, "b": server}}).to_string()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));

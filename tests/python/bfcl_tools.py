@@ -126,6 +126,7 @@ if "BFCL_TASK" in os.environ:
     with open(os.environ["BFCL_TASK"], encoding="utf-8") as _file:
         _task_objects = _objects(json.load(_file))
     globals().update(_methods(_task_objects))
+    __all__ = [*_methods(_task_objects), "task_state"]
 
     def task_state() -> str:
         """The state of the task's objects."""

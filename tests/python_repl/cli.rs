@@ -8,8 +8,7 @@ use tempfile::TempDir;
 use super::processes_in;
 use crate::cli::{json as document, toolyard};
 
-const ON_HOST: &str =
-    "[python]\nrepl = \"unsafe_host_process\"\n\n[python_repl]\ntimeout_s = 2\nmax_processes = 16\n";
+const ON_HOST: &str = "[tools]\nenable = [\"python_repl\"]\n\n[python]\nrepl = \"unsafe_host_process\"\n\n[python_repl]\ntimeout_s = 2\nmax_processes = 16\n";
 
 fn folder(config: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();

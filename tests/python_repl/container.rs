@@ -34,8 +34,10 @@ impl Contained {
         // Other tests keep the machine busy.
         sandboxes.sandbox.start_timeout = Duration::from_mins(2);
         let name = sandboxes.sandbox.name.clone();
-        let config =
-            Config::parse(&format!("[python]\nrepl = \"container\"\n[python_repl]\n{settings}")).unwrap();
+        let config = Config::parse(&format!(
+            "[tools]\nenable = [\"python_repl\"]\n[python]\nrepl = \"container\"\n[python_repl]\n{settings}"
+        ))
+        .unwrap();
         let engine = Engine::builder().config(&config).unwrap().sandbox(sandboxes).build().unwrap();
         Self { engine, name }
     }

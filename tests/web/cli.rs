@@ -13,7 +13,8 @@ fn the_configuration_says_what_the_web_tools_may_reach() {
     let folder = tempfile::tempdir().unwrap();
     let list = json!([{"name": "http_request", "arguments": server.url("/")}]);
     fs::write(folder.path().join("list.json"), list.to_string()).unwrap();
-    let call = || toolyard(&["call", "list.json"]).current_dir(folder.path()).output().unwrap();
+    let call =
+        || toolyard(&["call", "list.json", "--tools", "http"]).current_dir(folder.path()).output().unwrap();
     assert_eq!(outcomes(&json(&call())), ["denied"]);
     let config = format!("[http]\nallow = [\"127.0.0.1:{}\"]\n", server.port());
     fs::write(folder.path().join("toolyard.toml"), config).unwrap();

@@ -6,8 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::environment::InheritEnv;
 use super::limits::ResourceLimits;
 use super::process::ChildProcess;
+use crate::code::CodeGuard;
+
+/// Where children start that have no folder of their own: as services do, and nothing is found there by chance.
+const NOWHERE: &str = "/";
 
 /// Says how long each step of ending a child may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,14 @@ pub enum ChildError {
         /// The program as it was asked for.
         program: PathBuf,
     },
+    /// The program is given by a relative path, and nobody said where that begins.
+    #[error(
+        "program {program:?} is a relative path, and nothing is run from the current folder: give its whole path"
+    )]
+    Relative {
+        /// The program as it was asked for.
+        program: PathBuf,
+    },
     /// The system would not start it.
     #[error("could not start {program:?}: {source}")]
     NotStarted {
@@ -56,7 +69,7 @@ pub struct ChildCommand {
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
-    pub(super) inherit_env: bool,
+    pub(super) inherit_env: InheritEnv,
     pub(super) folder: Option<PathBuf>,
     pub(super) limits: ResourceLimits,
     pub(super) stop: StopPolicy,
@@ -64,13 +77,14 @@ pub struct ChildCommand {
 }
 
 impl ChildCommand {
-    /// Starts with a program: a path, or a name that is looked up on `PATH`.
+    /// Starts with a program: a whole path, or a name that is looked up in those folders on `PATH` that are whole paths.
+    /// A relative path starts at the [folder](Self::folder) that was set.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
             args: Vec::new(),
             env: Vec::new(),
-            inherit_env: true,
+            inherit_env: InheritEnv::default(),
             folder: None,
             limits: ResourceLimits::default(),
             stop: StopPolicy::default(),
@@ -99,17 +113,20 @@ impl ChildCommand {
         self
     }
 
-    /// Sets whether the child inherits this process's environment. Default true, as with any program one starts.
+    /// Sets which of this process's variables the child sees. Default: the short list of [`InheritEnv`], which has no
+    /// secrets.
     #[must_use]
-    pub fn inherit_env(mut self, inherit: bool) -> Self {
+    pub fn inherit_env(mut self, inherit: InheritEnv) -> Self {
         self.inherit_env = inherit;
         self
     }
 
-    /// Sets the folder that the child starts in. Default: this process's.
+    /// Sets the folder that the child starts in. Default: `/`, as for a service. It is never this process's folder by
+    /// itself, because programs take code and configuration from where they start.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
+        let folder = folder.into();
+        self.folder = Some(std::path::absolute(&folder).unwrap_or(folder));
         self
     }
 
@@ -143,16 +160,33 @@ impl ChildCommand {
         ChildProcess::start(self)
     }
 
+    /// Keeps file tools from writing the program, its scripts and its configuration, as far as its command line names
+    /// them, until the guards are dropped.
+    pub fn guard(&self) -> Vec<CodeGuard> {
+        let program = self.resolve_program().unwrap_or_else(|_| self.program.clone());
+        let args: Vec<_> = self.args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        CodeGuard::command(&program, &args, self.folder.as_deref())
+    }
+
+    /// The folder that the child starts in.
+    pub(super) fn start_folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new(NOWHERE))
+    }
+
     /// The program's path. A name is looked up here, not by the system, because a keeper could not report that it
-    /// is missing.
+    /// is missing, and because the system would look into the current folder too.
     pub(super) fn resolve_program(&self) -> Result<PathBuf, ChildError> {
         let not_found = || ChildError::NotFound { program: self.program.clone() };
         if self.program.components().count() > 1 || self.program.is_absolute() {
-            let seen_from = self.folder.as_deref().unwrap_or(Path::new("")).join(&self.program);
-            return is_executable(&seen_from).then(|| self.program.clone()).ok_or_else(not_found);
+            if self.program.is_relative() && self.folder.is_none() {
+                return Err(ChildError::Relative { program: self.program.clone() });
+            }
+            let seen_from = self.start_folder().join(&self.program);
+            return is_executable(&seen_from).then_some(seen_from).ok_or_else(not_found);
         }
         let path = self.search_path().ok_or_else(not_found)?;
         std::env::split_paths(&path)
+            .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(&self.program))
             .find(|candidate| is_executable(candidate))
             .ok_or_else(not_found)

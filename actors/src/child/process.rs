@@ -41,13 +41,10 @@ impl ChildProcess {
         } else {
             Command::new(program)
         };
-        if !command.inherit_env {
-            system.env_clear();
-        }
-        if let Some(folder) = &command.folder {
-            system.current_dir(folder);
-        }
         system
+            .env_clear()
+            .envs(command.inherit_env.variables())
+            .current_dir(command.start_folder())
             .args(&command.args)
             .envs(command.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())

@@ -105,12 +105,46 @@ async fn limits_hold_in_the_child() {
 }
 
 #[tokio::test]
-async fn the_environment_is_inherited_unless_told_otherwise() {
-    for (inherit, expected) in [(true, "yes set"), (false, "no set")] {
-        let command = shell("echo ${HOME:-no} $EXTRA").env("EXTRA", "set").env("PATH", "/usr/bin:/bin");
+async fn a_child_sees_a_short_list_of_variables_unless_told_otherwise() {
+    // Cargo sets it for tests, and it is on no short list.
+    let other = "CARGO_MANIFEST_DIR";
+    for (inherit, expected) in [
+        (InheritEnv::default(), "yes no set"),
+        (InheritEnv::names([other]), "yes yes set"),
+        (InheritEnv::All, "yes yes set"),
+    ] {
+        let script = format!("echo ${{HOME:+yes}} ${{{other}:+yes}}${{{other}:-no}} $EXTRA");
+        let command = shell(&script).env("EXTRA", "set").env("PATH", "/usr/bin:/bin");
         let mut child = command.inherit_env(inherit).start().unwrap();
-        let home = std::env::var("HOME").unwrap();
-        assert_eq!(ready_line(&mut child).await.trim().replace(&home, "yes"), expected);
+        let value = std::env::var(other).unwrap();
+        assert_eq!(ready_line(&mut child).await.trim().replace(&value, ""), expected);
         child.wait().await;
     }
+}
+
+#[tokio::test]
+async fn a_child_starts_in_no_folder_of_ours_and_no_program_is_found_by_a_relative_path() {
+    let mut child = shell("pwd").start().unwrap();
+    assert_eq!(ready_line(&mut child).await.trim(), "/");
+    child.wait().await;
+    for program in ["./sh", "bin/sh", "../bin/sh"] {
+        let error = ChildCommand::new(program).start().unwrap_err();
+        assert!(matches!(error, ChildError::Relative { .. }), "{error}");
+        assert!(error.to_string().contains("give its whole path"), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("toolyard-planted");
+    std::fs::write(&program, "#!/bin/sh\necho planted\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let here = std::env::current_dir().unwrap();
+    let up = "../".repeat(here.components().count() - 1);
+    let relative = format!("{up}{}", folder.path().strip_prefix("/").unwrap().display());
+    assert!(here.join(&relative).join("toolyard-planted").exists());
+    for path in [relative.clone(), format!(":{relative}"), format!("/bin:{relative}:")] {
+        let error = ChildCommand::new("toolyard-planted").env("PATH", &path).start().unwrap_err();
+        assert!(matches!(error, ChildError::NotFound { .. }), "{path}: {error}");
+    }
+    let mut child = ChildCommand::new("./toolyard-planted").folder(folder.path()).start().unwrap();
+    assert_eq!(ready_line(&mut child).await.trim(), "planted", "where the folder is named");
+    child.wait().await;
 }

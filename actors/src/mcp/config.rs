@@ -9,6 +9,7 @@ use super::{
     health::HealthCheck, host::McpRoot, in_process::InProcess, isolation::Isolation, login::McpLogin,
     notice::McpLogLevel,
 };
+use crate::child::{ChildCommand, InheritEnv};
 use crate::pause::{doubled, spread};
 
 /// How a server is reached.
@@ -17,13 +18,16 @@ use crate::pause::{doubled, spread};
 pub enum McpLink {
     /// A program that speaks over its standard input and output.
     Stdio {
-        /// The program: a path, or a name that is looked up on `PATH`.
+        /// The program: a whole path, or a name that is looked up on `PATH`. A relative path starts at `folder`.
         command: PathBuf,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables set in its environment, beside those of this process.
+        /// Variables set in its environment.
         env: BTreeMap<String, String>,
-        /// The folder that it starts in; `None`: this process's.
+        /// Which of this process's variables it sees besides.
+        inherit_env: InheritEnv,
+        /// The folder that it starts in; `None`: `/`, as for a service, because programs take code and configuration
+        /// from where they start.
         folder: Option<PathBuf>,
     },
     /// Streamable HTTP.
@@ -156,6 +160,7 @@ impl McpServerConfig {
             command: command.into(),
             args: args.into_iter().map(Into::into).collect(),
             env: BTreeMap::new(),
+            inherit_env: InheritEnv::default(),
             folder: None,
         })
     }
@@ -206,6 +211,25 @@ impl McpServerConfig {
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpLink::Stdio { env, .. } = &mut self.link {
             env.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// Sets which of this process's variables a program sees. Default: the short list of [`InheritEnv`], which has no
+    /// secrets. Without effect on a server reached by HTTP.
+    #[must_use]
+    pub fn inherit_env(mut self, inherit: InheritEnv) -> Self {
+        if let McpLink::Stdio { inherit_env, .. } = &mut self.link {
+            *inherit_env = inherit;
+        }
+        self
+    }
+
+    /// Sets the folder that a program starts in. Without effect on a server reached by HTTP.
+    #[must_use]
+    pub fn folder(mut self, start: impl Into<PathBuf>) -> Self {
+        if let McpLink::Stdio { folder, .. } = &mut self.link {
+            *folder = Some(start.into());
         }
         self
     }
@@ -334,6 +358,19 @@ impl McpServerConfig {
     pub fn health(mut self, check: HealthCheck) -> Self {
         self.health = Some(check);
         self
+    }
+}
+
+impl McpLink {
+    /// How its program is started, where it has one.
+    pub(super) fn command(&self) -> Option<ChildCommand> {
+        let Self::Stdio { command, args, env, inherit_env, folder } = self else { return None };
+        let start = ChildCommand::new(command).args(args).inherit_env(inherit_env.clone());
+        let start = env.iter().fold(start, |start, (name, value)| start.env(name, value));
+        Some(match folder {
+            Some(folder) => start.folder(folder),
+            None => start,
+        })
     }
 }
 

@@ -157,17 +157,11 @@ async fn open_as(
     wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
     let opening = async {
+        if let Some(start) = config.link.command() {
+            return open_child(&start, config, generation, handler, wanted).await;
+        }
         match &config.link {
-            McpLink::Stdio { command, args, env, folder } => {
-                let mut start = ChildCommand::new(command).args(args);
-                for (name, value) in env {
-                    start = start.env(name, value);
-                }
-                if let Some(folder) = folder {
-                    start = start.folder(folder);
-                }
-                open_child(&start, config, generation, handler, wanted).await
-            }
+            McpLink::Stdio { .. } => Err(LinkEnd::plain("it is no program")),
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 let transport = address.streamable(config, entry);

@@ -28,7 +28,7 @@ use super::{
     status::{McpServerStatus, McpState},
     subscription::Wanted,
 };
-use crate::{placement::Seat, reply::post};
+use crate::{code::CodeGuard, placement::Seat, reply::post};
 
 /// How often it is looked whether calls have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -68,6 +68,8 @@ pub(super) struct Session {
     pub(super) held: Arc<HeldCalls>,
     pub(super) wanted: Wanted,
     _seat: Option<Seat>,
+    /// File tools do not write what its program is made of.
+    _guards: Vec<CodeGuard>,
 }
 
 impl Session {
@@ -87,7 +89,22 @@ impl Session {
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
         let cut = CancellationToken::new();
         let held = Arc::new(HeldCalls::new());
-        Self { name, config, actor, open, view, private, cut, callers, desk, held, wanted, _seat: seat }
+        let guards = config.link.command().map(|start| start.guard()).unwrap_or_default();
+        Self {
+            name,
+            config,
+            actor,
+            open,
+            view,
+            private,
+            cut,
+            callers,
+            desk,
+            held,
+            wanted,
+            _seat: seat,
+            _guards: guards,
+        }
     }
 
     pub(super) fn actor(&self) -> &Addr<McpSessionActor> {

@@ -11,15 +11,16 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "docker")]
 use std::sync::Arc;
 
-use crate::child::ResourceLimits;
+use crate::child::{InheritEnv, ResourceLimits};
 #[cfg(feature = "docker")]
 use crate::sandbox::SandboxConfig;
 
 /// Names a Python file, or a class in it, and picks among its functions.
 ///
 /// As text: `FILE[:CLASS][:GLOB,!GLOB]`. A function is taken when its name matches every pattern and none of those
-/// that begin with `!`; patterns are shell wildcards. Names that begin with `_`, and functions that the file imports
-/// from the standard library for itself, are taken only where a pattern names them in full.
+/// that begin with `!`; patterns are shell wildcards. Functions that the file imports
+/// instead of defining them, and names that begin with `_`, are taken only where a pattern names them in full; a file's
+/// `__all__` names what is taken, imported or not.
 ///
 /// ```
 /// use toolyard_actors::python::PythonFile;
@@ -133,8 +134,9 @@ pub struct PythonConfig {
     /// The interpreter: a path, or a name on `PATH`. Default `python3`, which an activated virtual environment
     /// provides.
     pub interpreter: PathBuf,
-    /// Whether workers inherit this process's environment. Default true: tools need their keys and paths.
-    pub inherit_env: bool,
+    /// Which of this process's variables workers see. Default all: the files are their owner's own, and need their keys
+    /// and paths as a script would.
+    pub inherit_env: InheritEnv,
     /// Variables to set for workers. Default: none.
     pub env: Vec<(OsString, OsString)>,
     /// Functions that may overlap with any other call, by name, as if marked `parallel_safe = True` in the file.
@@ -190,7 +192,7 @@ impl Default for PythonConfig {
     fn default() -> Self {
         Self {
             interpreter: "python3".into(),
-            inherit_env: true,
+            inherit_env: InheritEnv::All,
             env: Vec::new(),
             parallel_safe: Vec::new(),
             exclude_parameters: Vec::new(),
@@ -208,6 +210,17 @@ impl Default for PythonConfig {
             #[cfg(feature = "docker")]
             sandbox: None,
         }
+    }
+}
+
+impl PythonConfig {
+    /// Whether workers run in containers, whose paths are not this machine's.
+    #[cfg_attr(not(feature = "docker"), expect(clippy::unused_self))]
+    pub(super) fn is_contained(&self) -> bool {
+        #[cfg(feature = "docker")]
+        return self.sandbox.is_some();
+        #[cfg(not(feature = "docker"))]
+        false
     }
 }
 

@@ -15,6 +15,8 @@ use super::frames::Described;
 use super::tool::python_tool;
 use super::worker::{Load, Loaded, PythonWorkerActor, Restart, Retire};
 use super::workers::Workers;
+use crate::child::ChildCommand;
+use crate::code::{CodeGuard, CodePlace, linked_from};
 use crate::reply::post;
 use crate::supervisor::Shared;
 use crate::{CatalogChange, Yard};
@@ -45,6 +47,8 @@ pub(crate) struct PythonSource {
     /// Of the file's bytes, to tell whether it changed.
     fingerprint: u64,
     tools: Vec<String>,
+    /// File tools do not write what its workers take code from.
+    _guards: Arc<Vec<CodeGuard>>,
 }
 
 /// A file that has been imported but whose tools are not published.
@@ -166,9 +170,11 @@ async fn import(shared: &Shared, file: PythonFile, config: Arc<PythonConfig>) ->
     let shown = file.path().display();
     let path = file.path().canonicalize().map_err(|error| format!("{shown}: {error}"))?;
     let fingerprint = fingerprint(&path).ok_or_else(|| format!("{shown}: it cannot be read"))?;
+    let mut guards = ChildCommand::new(&config.interpreter).guard();
+    guards.push(guard(&path));
     let start = |_| start_worker(shared, &config, &file, &path);
     let workers = Arc::new(Workers::new((0..config.processes.max(1)).map(start)));
-    let mut loaded = Loaded { functions: Vec::new(), problems: Vec::new() };
+    let mut loaded = Loaded::default();
     for actor in workers.actors() {
         let answer = actor.send(Load).await.map_err(|_| "the engine has stopped".to_owned());
         match answer.flatten() {
@@ -179,14 +185,24 @@ async fn import(shared: &Shared, file: PythonFile, config: Arc<PythonConfig>) ->
             }
         }
     }
+    guards.push(CodeGuard::new(loaded.code));
     let problems = loaded.problems.iter().map(|problem| format!("{shown}: {problem}")).collect();
     let tool = |function: Described| {
         let excluded = function.excluded.clone();
         (python_tool(function, workers.clone()), excluded)
     };
     let tools = loaded.functions.into_iter().map(tool).collect();
-    let source = PythonSource { file, config, workers, fingerprint, tools: Vec::new() };
+    let guards = Arc::new(guards);
+    let source = PythonSource { file, config, workers, fingerprint, tools: Vec::new(), _guards: guards };
     Ok(Import { source, tools, problems })
+}
+
+/// Guards a file and what lies beside it.
+fn guard(path: &Path) -> CodeGuard {
+    let beside = path.parent().into_iter();
+    let folders = beside.clone().map(|folder| CodePlace::Python(folder.to_owned()));
+    let places = folders.chain(beside.flat_map(linked_from));
+    CodeGuard::new(places.chain([CodePlace::File(path.to_owned())]))
 }
 
 fn start_worker(

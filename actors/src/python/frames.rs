@@ -1,11 +1,13 @@
 //! The frames between engine and worker: four bytes of length, then JSON.
 
-use std::io;
+use std::{io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::code::CodePlace;
 
 /// Room in a frame beside the result itself: state, printed text, traceback.
 const FRAME_EXTRA_BYTES: usize = 16 * 1024 * 1024;
@@ -37,6 +39,12 @@ pub(super) struct FromWorker {
     /// Of `loaded`: what was left out, and why.
     #[serde(default)]
     pub(super) problems: Vec<String>,
+    /// Of `loaded`: folders that the worker imports modules from.
+    #[serde(default)]
+    pub(super) module_folders: Vec<PathBuf>,
+    /// Of `loaded`: folders of installed libraries.
+    #[serde(default)]
+    pub(super) library_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -47,6 +55,14 @@ pub(super) enum Op {
     Refused,
     Progress,
     Ended,
+}
+
+impl FromWorker {
+    /// What the worker takes code from.
+    pub(super) fn code(&self) -> Vec<CodePlace> {
+        let modules = self.module_folders.iter().cloned().map(CodePlace::Python);
+        modules.chain(self.library_folders.iter().cloned().map(CodePlace::Library)).collect()
+    }
 }
 
 /// What a worker says about one function.
@@ -74,6 +90,8 @@ pub(super) struct Boot<'a> {
     pub(super) modules: &'a [(&'a str, &'a str)],
     /// Whether the worker must see to its own end when the engine is killed.
     pub(super) watch: bool,
+    /// Where the worker works once it runs; it starts elsewhere.
+    pub(super) folder: Option<PathBuf>,
 }
 
 /// The second frame: what to load.

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use tokio::{io::AsyncReadExt, time::timeout};
 
-use crate::child::{ChildCommand, ChildError};
+use crate::child::{ChildCommand, ChildError, InheritEnv};
 
 /// How long an interpreter may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -14,8 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// When there is no such program, or it does not answer as an interpreter does.
 pub async fn python_version(interpreter: &Path) -> Result<String, String> {
-    let command =
-        ChildCommand::new(interpreter).args(["-I", "-c", "import sys; print('Python', sys.version)"]);
+    let command = ChildCommand::new(interpreter)
+        .args(["-I", "-c", "import sys; print('Python', sys.version)"])
+        .inherit_env(InheritEnv::All);
     let mut child = command.start().map_err(|error: ChildError| error.to_string())?;
     let mut stdout = child.take_stdout().ok_or("it has no output")?;
     let mut text = String::new();

@@ -19,7 +19,7 @@ use crate::child::{ChildCommand, ChildError, ChildProcess};
 const BOOT: &str = include_str!("worker/boot.py");
 
 /// The worker's modules, each after those that it imports.
-const MODULES: [(&str, &str); 13] = [
+const MODULES: [(&str, &str); 14] = [
     ("exact", include_str!("worker/exact.py")),
     ("scalars", include_str!("worker/scalars.py")),
     ("results", include_str!("worker/results.py")),
@@ -31,6 +31,7 @@ const MODULES: [(&str, &str); 13] = [
     ("frameworks", include_str!("worker/frameworks.py")),
     ("wire", include_str!("worker/wire.py")),
     ("capture", include_str!("worker/capture.py")),
+    ("beside", include_str!("worker/beside.py")),
     ("loader", include_str!("worker/loader.py")),
     ("serve", include_str!("worker/serve.py")),
 ];
@@ -79,7 +80,8 @@ impl WorkerProcess {
     ) -> Result<(Self, impl Stream<Item = Event> + use<>), ChildError> {
         let Begun { stdout, frames, kill, ended, kept } = Self::begin(config, path)?;
         let process = Self { frames: Some(frames), kill: Some(kill) };
-        process.send_json(&Boot { modules: &MODULES, watch: !kept });
+        let folder = if config.is_contained() { None } else { std::env::current_dir().ok() };
+        process.send_json(&Boot { modules: &MODULES, watch: !kept, folder });
         process.send_json(&Load {
             op: "load",
             file: &path.to_string_lossy(),
@@ -154,7 +156,9 @@ fn begin_here(config: &PythonConfig) -> Result<Begun, ChildError> {
     let mut command = ChildCommand::new(&config.interpreter)
         .arg("-c")
         .arg(BOOT)
-        .inherit_env(config.inherit_env)
+        .inherit_env(config.inherit_env.clone())
+        // Heeded from Python 3.11 on; the worker takes it out of its environment, and older ones mend their path themselves.
+        .env("PYTHONSAFEPATH", "1")
         .limits(config.limits);
     for (name, value) in &config.env {
         command = command.env(name, value);

@@ -20,14 +20,17 @@ use super::config::{PythonConfig, PythonFile};
 use super::frames::{Described, FromWorker, Op, call_frame, cancel_frame};
 use super::lanes::{Lanes, RunCall};
 use super::process::{End, Event, WorkerProcess};
+use crate::code::CodePlace;
 use crate::placement::Seat;
 use crate::reply::MAILBOX;
 
 /// What a file gives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) functions: Vec<Described>,
     pub(super) problems: Vec<String>,
+    /// What else its process takes code from.
+    pub(super) code: Vec<CodePlace>,
 }
 
 /// Starts a process, if there is none, and says what its file gives; the error says why it gives nothing.
@@ -231,9 +234,10 @@ impl PythonWorkerActor {
                 {
                     current.phase = Phase::Ready;
                 }
+                let code = if self.config.is_contained() { Vec::new() } else { frame.code() };
                 for waiting in self.loading.drain(..) {
                     let (functions, problems) = (frame.tools.clone(), frame.problems.clone());
-                    let _ = waiting.send(Ok(Loaded { functions, problems }));
+                    let _ = waiting.send(Ok(Loaded { functions, problems, code: code.clone() }));
                 }
             }
             Op::Refused => {

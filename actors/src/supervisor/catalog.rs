@@ -17,6 +17,7 @@ use toolyard_contract::{
     StateScope, Tool, ToolSpec, absent, hidden, name, names, strict,
 };
 
+use super::off::Off;
 use crate::{
     admission::ToolGates,
     messages::Crash,
@@ -33,6 +34,8 @@ pub struct Catalog {
     entries: Vec<Arc<Entry>>,
     by_name: FxHashMap<Box<str>, u32>,
     aliases: Aliases,
+    /// What is not there and could be.
+    pub(super) off: Off,
     /// Made when it is first needed; every change takes it away.
     exposed: OnceLock<NameTable>,
 }
@@ -414,6 +417,11 @@ impl Catalog {
     /// The aliases: name and what it stands for.
     pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
         self.aliases.iter()
+    }
+
+    /// What to say of a call of a tool that is not there, where it could be.
+    pub(crate) fn off(&self, wanted: &str) -> Option<String> {
+        self.off.says(wanted, &self.aliases)
     }
 
     /// Says why `wanted` is not there and what is, as far as it may be shown.

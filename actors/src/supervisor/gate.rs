@@ -202,6 +202,9 @@ fn permit(
 
 fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions) -> Result<Fit, Finished> {
     let Some(entry) = scope.get(name) else {
+        if let Some(error) = scope.catalog.off(name) {
+            return Err(Finished::without_output(Outcome::Inactive, error));
+        }
         let error =
             scope.catalog.unknown(name, |entry| entry.is_active(&scope.activation) && scope.may_call(entry));
         return Err(Finished::without_output(Outcome::UnknownTool, error));

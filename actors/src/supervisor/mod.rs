@@ -14,6 +14,7 @@ mod drive;
 pub(crate) mod gate;
 mod judging;
 pub(crate) mod nested;
+mod off;
 pub(crate) mod parking;
 pub(crate) mod run;
 
@@ -310,6 +311,7 @@ impl Shared {
                 },
                 CatalogChange::Remove(name) => next.remove(&name)?,
                 CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name)?,
+                CatalogChange::Off { name, remedy } => next.off.add(&name, &remedy),
             }
         }
         self.published.publish(next);

@@ -99,6 +99,15 @@ pub enum FileError {
         /// Its line, from 1.
         line: usize,
     },
+    /// A running program may take code from such a file.
+    #[error(
+        "file {path:?}: a running program may take code from it, so it is not written: give it another name or folder, \
+         or keep programs outside of the folder of the file tools"
+    )]
+    Code {
+        /// The path as given.
+        path: String,
+    },
     /// Another call wrote the file until this one's time was up.
     #[error("file {path:?}: not written, because other calls were writing it all the time: try again")]
     Busy {
@@ -146,6 +155,7 @@ impl From<FileError> for Failure {
             | FileError::Outside { .. }
             | FileError::Extension { .. }
             | FileError::UnknownEncoding { .. } => Self::bad_arguments(text),
+            FileError::Code { .. } => Self::denied(text),
             FileError::Busy { .. } => Self::not_started(text),
             _ => Self::failed(text),
         }

@@ -10,6 +10,7 @@ use std::{
 use cap_fs_ext::DirExt;
 use cap_std::{ambient_authority, fs::Dir};
 use parking_lot::{Mutex, MutexGuard};
+use toolyard_actors::code::{is_code, may_be_written};
 use toolyard_contract::ResourceKey;
 
 use super::FileError;
@@ -129,6 +130,17 @@ impl FileRoot {
             Err(error) if create && error.kind() == io::ErrorKind::NotFound => make_folder(&parent, name),
             opened => opened,
         })
+    }
+
+    /// Tells that files below the folder may be written, so that no child process takes code from there.
+    pub(super) fn may_be_written(&self) {
+        may_be_written(&self.spellings[1]);
+    }
+
+    /// Refuses a place that a running program may take code from.
+    pub(super) fn check_is_no_code(&self, place: &Path, given: &str) -> Result<(), FileError> {
+        let code = is_code(&self.spellings[1].join(place));
+        if code { Err(FileError::Code { path: given.to_owned() }) } else { Ok(()) }
     }
 
     /// What a path leads to, for a permission policy: a path below the folder, or the path as given where it leads

@@ -1,6 +1,7 @@
 use std::{
+    fs::read_link,
     io::{self, Write},
-    os::unix::fs::fchown,
+    os::{fd::AsRawFd, unix::fs::fchown},
     path::Path,
     sync::Arc,
 };
@@ -9,6 +10,7 @@ use cap_std::fs::{Dir, File, MetadataExt, OpenOptions};
 use cap_std_ext::dirext::CapStdExtDirExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use toolyard_actors::code::is_code;
 use toolyard_contract::{
     Access, CallContext, Execution, Failure, Invocation, Output, PermissionCheck, PermissionContext, Tool,
     ToolFuture, ToolSpec,
@@ -27,6 +29,9 @@ use super::{
 /// stop just before the move can leave a file with a random name behind. Mode and owner are kept, as far as the
 /// process may set them, but not access lists, and other hard links keep the old text. What another program appends at
 /// that moment can be lost.
+///
+/// What a running program may take code from is not written: modules beside a file of Python tools, libraries, the
+/// programs and scripts of MCP servers.
 #[derive(Debug)]
 pub struct FileWriteTool {
     spec: ToolSpec,
@@ -63,6 +68,7 @@ struct Receipt<'a> {
 impl FileWriteTool {
     /// Makes the tool over a folder, with the default limits.
     pub fn new(root: Arc<FileRoot>) -> Self {
+        root.may_be_written();
         Self {
             spec: spec(),
             root,
@@ -112,18 +118,29 @@ impl FileWriteTool {
         }
         let place = self.root.locate(given)?;
         self.extensions.check(&place, given)?;
+        // Before folders are made: Python takes an empty one for a package.
+        self.root.check_is_no_code(&place, given)?;
         let lock = self.root.lock_for_writing(&place, call.deadline);
         let _lock = lock.ok_or_else(|| FileError::Busy { path: path() })?;
         if call.is_cancelled() {
             return Err(FileError::GivenUp { path: path() });
         }
         let (folder, name) = self.root.open_folder_of(&place, self.create_folders, given)?;
+        check_is_no_code(&folder, name, given)?;
         let old = open_old(&folder, name, arguments.append, given)?;
         let appended = arguments.append && old.is_some();
         let total_bytes = replace(&folder, name, old.as_ref(), appended, content)
             .map_err(|error| FileError::system(given, &error))?;
         let receipt = Receipt { path: given, bytes_written: bytes, total_bytes, appended };
         Ok(Output::json(&receipt).expect("texts, numbers and a flag are JSON"))
+    }
+}
+
+/// Asks again where the folder is that was opened: it may have been moved, or be mounted elsewhere.
+fn check_is_no_code(folder: &Dir, name: &Path, given: &str) -> Result<(), FileError> {
+    match read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())) {
+        Ok(place) if is_code(&place.join(name)) => Err(FileError::Code { path: given.to_owned() }),
+        _ => Ok(()),
     }
 }
 

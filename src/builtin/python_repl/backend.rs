@@ -9,6 +9,9 @@ use tokio::time::Instant;
 
 /// Starts sessions.
 pub trait ReplBackend: Send + Sync + 'static {
+    /// Gets ready for sessions, before any is asked for. Default: nothing to do.
+    fn prepare(&self) {}
+
     /// Starts a session on behalf of an agent. Nothing has run when that fails.
     fn open(
         &self,

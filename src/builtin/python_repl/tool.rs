@@ -80,6 +80,7 @@ impl PythonReplTool {
             .output_schema(json!({"type": "string"}))
             .permission_action("python.run")
             .plain_text_input("input");
+        backend.prepare();
         Self { spec, config, backend: Arc::new(backend), sessions: Arc::default() }
     }
 

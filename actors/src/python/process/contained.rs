@@ -20,6 +20,7 @@ pub(super) fn begin(config: &PythonConfig, sandbox: &Arc<SandboxConfig>, path: &
     }
     let variable = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
     sandbox.env.extend(config.env.iter().map(|(name, value)| (variable(name), variable(value))));
+    sandbox.env.insert("PYTHONSAFEPATH".to_owned(), "1".to_owned());
     let command = vec![sandbox.python.clone(), "-c".to_owned(), BOOT.to_owned()];
     let SandboxProgram { stdin, stdout, ended: told, kill } =
         SandboxProgram::start(Arc::new(sandbox), command);

@@ -1,8 +1,15 @@
 """Starts a worker: reads the worker's modules from standard input and runs them. Given to `python -c`."""
+import sys
+
+# Before anything else is imported: what a relative entry finds may have been put there.
+sys.path[:] = [entry for entry in sys.path if entry.startswith("/")]
+
 import json
 import os
-import sys
 import types
+
+# It made Python leave the current folder out of its path; the file's own child processes are its own business.
+os.environ.pop("PYTHONSAFEPATH", None)
 
 
 def read_exactly(size):
@@ -35,6 +42,11 @@ def main():
     boot = json.loads(read_exactly(int.from_bytes(read_exactly(4), "big")))
     if boot["watch"]:
         watch_engine()
+    if boot["folder"]:
+        try:
+            os.chdir(boot["folder"])
+        except OSError:
+            pass  # it is gone; then relative paths lead nowhere
     package = sys.modules["toolyard_worker"] = types.ModuleType("toolyard_worker")
     package.__path__ = []
     for name, source in boot["modules"]:

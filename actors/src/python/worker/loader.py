@@ -1,14 +1,14 @@
 """A Python file as tools."""
+import ast
 import fnmatch
 import functools
 import importlib.util
 import inspect
 import os
 import sys
-import sysconfig
 import traceback
 
-from toolyard_worker import frameworks
+from toolyard_worker import beside, frameworks
 from toolyard_worker.results import exact_json
 from toolyard_worker.shapes import Inexpressible
 from toolyard_worker.signature import STATE, SWITCHES, Function
@@ -31,6 +31,7 @@ def load(path, patterns, parallel_safe, options):
 
     `patterns` are shell wildcards on the function's name: each that begins with `!` must not match, each other one
     must. A first pattern that is the name of a class of the file stands for the public methods of one instance.
+    What the file imports, and names that begin with `_`, must be named in full by a pattern; by `__all__` it may be too.
     `options` are those of `Function`.
     """
     module = _import(path)
@@ -38,9 +39,11 @@ def load(path, patterns, parallel_safe, options):
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
     unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
     loaded = Loaded()
-    for name, call in _methods(owner) if owner is not module else _functions(module):
+    for name, call, is_own in _methods(owner, module) if owner is not module else _functions(module, path):
+        # A class is chosen already; then a pattern that matches is enough for what it has from elsewhere.
+        is_own = is_own or (owner is not module and bool(wanted))
         named = name in wanted
-        if not named and _is_private(name, call):
+        if not named and (name.startswith("_") or not is_own):
             continue
         if not all(fnmatch.fnmatchcase(name, pattern) for pattern in wanted):
             continue
@@ -91,9 +94,10 @@ def texts(call, name):
 
 
 def _import(path):
-    sys.path[:] = [os.path.dirname(path), *(entry for entry in sys.path if entry)]
+    beside.add(os.path.dirname(path))
     name = os.path.splitext(os.path.basename(path))[0]
-    if name in sys.modules:
+    # Under a name of the library it would be taken for that.
+    if beside.has_library(name):
         name = "toolyard_file_" + name
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None:
@@ -131,34 +135,58 @@ def _owner(path, module, patterns):
         raise NotLoaded(f"{path}: {first}() could not be made: {type(error).__name__}: {error}") from error
 
 
-def _functions(module):
-    """Module-level functions in the order of the file, imported ones too."""
+def _functions(module, path):
+    """Module-level functions in the order of the file, each with whether it is the file's own or is named by it."""
     public = getattr(module, "__all__", None)
+    with open(path, "rb") as file:
+        bound = _bound_by(ast.parse(file.read()).body, {})
     for name, value in list(vars(module).items()):
         if public is not None and name not in public:
             continue
-        own_object = type(value).__module__ == module.__name__ and callable(value) or frameworks.is_tool(value)
-        if inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, functools.partial) or own_object:
-            yield name, value
+        is_partial = isinstance(value, functools.partial)
+        is_framework = frameworks.is_tool(value)
+        own_object = type(value).__module__ == module.__name__ and callable(value)
+        if inspect.isfunction(value) or inspect.ismethod(value) or is_partial or own_object or is_framework:
+            # A partial is made by a call; a function, whatever its decorators made of it, by its `def`; a framework's
+            # tool by either.
+            makers = (ast.Call, ast.FunctionDef) if is_framework else (ast.Call if is_partial else ast.FunctionDef,)
+            is_made = bound.get(name) in makers
+            yield name, value, public is not None or is_made or _is_defined_in(module, path, value)
 
 
-def _methods(instance):
-    """Public methods in the order of the class, inherited ones too."""
-    names = {name: None for kind in reversed(type(instance).__mro__[:-1]) for name in vars(kind)}
-    for name in names:
+def _is_defined_in(module, path, call):
+    """Whether a callable was defined in the file, and not only given another name there."""
+    while isinstance(call, functools.partial):
+        call = call.func
+    plain = inspect.unwrap(call) if inspect.isroutine(call) else call
+    code = getattr(plain, "__code__", None)
+    if code is not None:
+        return code.co_filename == path
+    return getattr(plain, "__module__", None) == module.__name__
+
+
+def _bound_by(statements, bound):
+    """The names that a module's statements bind, each with what bound it last."""
+    for node in statements:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            bound[node.name] = ast.FunctionDef
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            bound.update((target.id, type(node.value)) for target in targets if isinstance(target, ast.Name))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            bound.update((alias.asname or alias.name, type(node)) for alias in node.names)
+        elif not isinstance(node, ast.ClassDef):
+            inner = ast.iter_child_nodes(node)
+            _bound_by([child for child in inner if isinstance(child, (ast.stmt, ast.excepthandler))], bound)
+    return bound
+
+
+def _methods(instance, module):
+    """Public methods in the order of the class, each with whether a class of the file has it."""
+    names = {}
+    for kind in reversed(type(instance).__mro__[:-1]):
+        names.update((name, kind.__module__ == module.__name__) for name in vars(kind))
+    for name, is_own in names.items():
         static = inspect.getattr_static(instance, name)
         if isinstance(static, (staticmethod, classmethod)) or inspect.isfunction(static):
-            yield name, getattr(instance, name)
-
-
-_STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
-
-
-def _is_private(name, call):
-    """Whether a function is a tool only when a pattern names it: helpers, and what a file imports from the standard
-    library for itself."""
-    if name.startswith("_"):
-        return True
-    code = getattr(inspect.unwrap(call) if inspect.isfunction(call) else call, "__code__", None)
-    origin = os.path.realpath(code.co_filename) if code else ""
-    return origin.startswith(_STANDARD_LIBRARY) and "site-packages" not in origin
+            yield name, getattr(instance, name), is_own

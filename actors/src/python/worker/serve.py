@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 
-from toolyard_worker import exact, loader
+from toolyard_worker import beside, exact, loader
 from toolyard_worker.capture import Capture
 from toolyard_worker.results import Encoder, Unwritable, exact_json
 from toolyard_worker.scalars import Refused
@@ -84,7 +84,7 @@ class Worker:
             }
             for function in functions
         ]
-        self._send(op="loaded", tools=tools, problems=loaded.problems)
+        self._send(op="loaded", tools=tools, problems=loaded.problems, **beside.code_places())
 
     @staticmethod
     def _threads(count):

@@ -14,7 +14,7 @@ use tokio::{io::AsyncReadExt, time::timeout};
 
 use self::{layers::Layers, packages::closure};
 use super::{docker::Daemon, error::SandboxError};
-use crate::child::ChildCommand;
+use crate::child::{ChildCommand, InheritEnv};
 
 /// How long one program of the build may take: fetching packages over a slow line.
 const STEP: Duration = Duration::from_mins(10);
@@ -44,10 +44,10 @@ pub struct BuiltImage {
 pub async fn build_image(daemon: Option<&str>, image: &str) -> Result<BuiltImage, SandboxError> {
     let daemon = Daemon::connect(daemon).await?;
     let folder = TemporaryFolder::new()?;
-    let depends = ChildCommand::new("apt-cache").args(["depends", "--recurse", "--important"]);
+    let depends = packager("apt-cache").args(["depends", "--recurse", "--important"]);
     let graph = output(depends.args(packages::SEEDS)).await?;
     let packages = closure(&String::from_utf8_lossy(&graph)).map_err(not_built)?;
-    output(ChildCommand::new("apt-get").arg("download").args(&packages).folder(folder.path())).await?;
+    output(packager("apt-get").arg("download").args(&packages).folder(folder.path())).await?;
 
     let archives = std::fs::read_dir(folder.path()).map_err(not_built)?;
     let mut archives: Vec<_> = archives.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -69,8 +69,13 @@ pub async fn build_image(daemon: Option<&str>, image: &str) -> Result<BuiltImage
     Ok(BuiltImage { image: image.to_owned(), packages: archives.len(), bytes })
 }
 
+/// One of Debian's programs, which know proxies and such by the environment.
+fn packager(program: &str) -> ChildCommand {
+    ChildCommand::new(program).inherit_env(InheritEnv::All)
+}
+
 async fn unpack(archive: &Path) -> Result<Vec<u8>, SandboxError> {
-    output(ChildCommand::new("dpkg-deb").arg("--fsys-tarfile").arg(archive)).await
+    output(packager("dpkg-deb").arg("--fsys-tarfile").arg(archive)).await
 }
 
 async fn import(daemon: &Daemon, image: &str, tar: Vec<u8>) -> Result<(), SandboxError> {

@@ -61,9 +61,10 @@ impl HostSession {
         let program = format!("{SNAPSHOT}\n{CELL}\n{SESSION}");
         let command = ChildCommand::new(&host.interpreter)
             .args(["-I", "-X", "utf8", "-c", &program])
-            .inherit_env(false)
+            .inherit_env(host.inherit_env.clone())
             .folder(folder.path())
             .limits(host.limits);
+        let command = host.env.iter().fold(command, |command, (name, value)| command.env(name, value));
         let mut child = command.start().map_err(|error| error.to_string())?;
         let (Some(mut stdin), Some(stdout)) = (child.take_stdin(), child.take_stdout()) else {
             return Err("the session's process has no pipes".to_owned());
