@@ -1,6 +1,8 @@
 //! The `toolyard` program. Standard output carries only results; everything else goes to standard
 //! error.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod activation;
 mod call;
 mod doctor;
