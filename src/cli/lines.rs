@@ -1,13 +1,12 @@
 //! `toolyard call --jsonl`: a document on each line, answered by one line.
 
-use std::{io::IsTerminal, path::Path, time::Duration};
+use std::{io::IsTerminal, path::Path, pin::Pin, time::Duration};
 
 use futures::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 use toolyard::{Engine, Report, formats::Document};
-use toolyard_actors::moment;
 
 use crate::{
     ALL_OK, SOME_NOT_OK,
@@ -84,8 +83,8 @@ pub(crate) async fn run(engine: &Engine, options: &CallOptions, interrupt: &Inte
 struct Saving<'a> {
     engine: &'a Engine,
     store: Option<&'a Path>,
-    /// When states are saved that may have changed.
-    due: Option<Instant>,
+    /// Ends when states are saved that may have changed.
+    due: Option<Pin<Box<Sleep>>>,
     under_way: Option<(Instant, LocalBoxFuture<'a, anyhow::Result<()>>)>,
     pause: Duration,
     said: bool,
@@ -104,7 +103,7 @@ impl<'a> Saving<'a> {
     /// Takes note that states may have changed.
     fn is_due(&mut self) {
         if self.store.is_some() {
-            self.due.get_or_insert_with(|| moment::from_now(self.pause));
+            self.due.get_or_insert_with(|| Box::pin(sleep(self.pause)));
         }
     }
 
@@ -126,8 +125,10 @@ impl<'a> Saving<'a> {
             }
             return;
         }
-        let (Some(due), Some(store)) = (self.due, self.store) else { return std::future::pending().await };
-        sleep_until(due).await;
+        let (Some(due), Some(store)) = (&mut self.due, self.store) else {
+            return std::future::pending().await;
+        };
+        due.await;
         self.due = None;
         self.under_way = Some((Instant::now(), Box::pin(state::after(self.engine, store))));
     }

@@ -67,7 +67,14 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
 async fn build(options: &SandboxBuildOptions) -> anyhow::Result<u8> {
     let config = read_config(options.config.config.as_deref())?.sandbox.pool_config().sandbox;
     let image = options.image.as_ref().unwrap_or(&config.image);
-    match build_image(config.daemon.as_deref(), image).await {
+    let interrupt = Interrupt::listen(HangUp::Ends)?;
+    let building = build_image(config.daemon.as_deref(), image);
+    let built = tokio::select! {
+        built = building => built,
+        // Dropped, it takes its folder with it.
+        () = interrupt.pressed() => return Ok(interrupt.status().unwrap_or(SOME_NOT_OK)),
+    };
+    match built {
         Ok(built) => {
             PRINTER.json(&built)?;
             Ok(ALL_OK)

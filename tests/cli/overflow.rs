@@ -63,7 +63,7 @@ fn full(answer: &Value, index: usize) -> PathBuf {
 
 /// Makes a file as old as that.
 fn age(file: &Path, days: u64) {
-    let then = SystemTime::now() - Duration::from_hours(days * 24);
+    let then = SystemTime::now().checked_sub(Duration::from_hours(days * 24)).unwrap();
     fs::File::options().write(true).open(file).unwrap().set_modified(then).unwrap();
 }
 

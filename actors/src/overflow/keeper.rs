@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn age(path: &Path, days: u64) {
-        let then = SystemTime::now() - Duration::from_hours(days * 24);
+        let then = SystemTime::now().checked_sub(Duration::from_hours(days * 24)).unwrap();
         fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
     }
 

@@ -262,7 +262,7 @@ impl Shared {
             .entries()
             .iter()
             .map(|entry| {
-                await_host("a tool that lets go", || {
+                await_host("a tool that lets go", move || {
                     if for_good { entry.tool.retire() } else { entry.tool.release() }
                 })
             })
