@@ -354,6 +354,8 @@ impl Entry {
 
 /// How long an error about arguments may be, in characters; it may quote names that a model made up.
 const MOST_ERROR: usize = 2_000;
+/// The same for what a schema's error says of one value.
+const MOST_QUOTED: usize = 300;
 
 /// Compiles a schema. Formats are not asserted; patterns have a bounded effort, because schemas
 /// come from servers and documents.
@@ -362,18 +364,13 @@ fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .with_pattern_options(jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
         .build(schema)
-        .map_err(|error| short(error.to_string()))
+        .map_err(|error| name::short(error.to_string(), MOST_QUOTED))
 }
 
 fn describe(what: &str, error: &jsonschema::ValidationError<'_>) -> String {
     let place = error.instance_path().to_string();
     let place = if place.is_empty() { "the top".to_owned() } else { place };
-    format!("{what} do not fit the schema: at {place}: {}", short(error.to_string()))
-}
-
-/// Error texts quote the value; a huge value must not flood the model.
-fn short(text: String) -> String {
-    name::short(text, 300)
+    format!("{what} do not fit the schema: at {place}: {}", name::short(error.to_string(), MOST_QUOTED))
 }
 
 impl Catalog {
