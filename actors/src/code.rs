@@ -116,6 +116,7 @@ pub fn may_be_written(folder: &Path) {
 }
 
 /// The folders that no child takes code from: the current one, and those that a tool may write.
+#[cfg(feature = "child")]
 pub(crate) fn untrusted_folders() -> Vec<PathBuf> {
     let current = std::env::current_dir().into_iter().map(|folder| real(&folder));
     WRITABLE.lock().iter().cloned().chain(current).collect()
