@@ -9,6 +9,7 @@ mod begun;
 pub mod child;
 mod event;
 mod guard;
+mod keys;
 mod mail;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -28,6 +29,7 @@ pub mod sandbox;
 mod state;
 mod supervisor;
 mod tool;
+mod unbegun;
 mod yard;
 
 pub use self::{

@@ -12,6 +12,7 @@ mod limits;
 mod managers;
 mod nodes;
 mod oracle;
+mod permits;
 mod providers;
 mod rates;
 mod restart;

@@ -19,6 +19,7 @@ use toolyard_contract::{
 
 use crate::{
     admission::ToolGates,
+    keys::Key,
     messages::Crash,
     reply::{Finished, Group},
     restart::{Health, Home, Readiness},
@@ -39,6 +40,8 @@ pub struct Catalog {
 
 /// One tool of a catalogue.
 pub struct Entry {
+    /// Tells its rows from those of others; never used again.
+    id: u64,
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) route: Route,
     /// Its own limits, once for each depth of nested lists.
@@ -174,7 +177,9 @@ impl CatalogError {
 
 impl Entry {
     pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, gates: Vec<ToolGates>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
         Self {
+            id: LAST.fetch_add(1, Ordering::Relaxed),
             tool,
             route,
             gates,
@@ -207,6 +212,11 @@ impl Entry {
             self.output.get_or_init(|| compile(schema)).as_ref().map_err(|reason| bad("output", reason))?;
         }
         Ok(())
+    }
+
+    /// The row that an agent's calls work on, one at a time.
+    pub(crate) fn row_key(&self, agent: Option<&Arc<str>>) -> Option<Key> {
+        self.route.row(agent).map(|row| Key::Row(self.id, row))
     }
 
     /// Which of the tool's actors runs an agent's calls, from 1; `None` where there is one.

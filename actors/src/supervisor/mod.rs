@@ -16,6 +16,7 @@ mod judging;
 pub(crate) mod nested;
 pub(crate) mod parking;
 pub(crate) mod run;
+mod waiting;
 
 use std::{
     sync::{
@@ -39,6 +40,7 @@ use self::{
 };
 use crate::{
     admission::{Admission, ToolGates, turnstile::Permit},
+    keys::KeyTable,
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
         Stop,
@@ -60,6 +62,8 @@ pub(crate) struct Shared {
     /// The engine's limits, once for each depth of nested lists: a list never waits for permits that
     /// a call around it holds.
     pub(crate) admissions: Vec<Arc<Admission>>,
+    /// What one call at a time may have.
+    pub(crate) keys: Arc<KeyTable>,
     pub(crate) observers: Arc<Observers>,
     /// Where results go that are too large.
     pub(crate) overflow: Overflow,
