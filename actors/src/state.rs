@@ -25,6 +25,7 @@ use crate::{
     keys::Hold,
     mail::Answers,
     messages::Crash,
+    moment,
     reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
     restart::{DeathNote, Pulse},
     tool::Spawner,
@@ -136,7 +137,7 @@ impl StateActor {
             let begun = Begun::new(&group.run, &group.entry, (position, attempt), now);
             match self.begin(key, &begun, arguments) {
                 Step::Ended(finished) => {
-                    now = begun.started + finished.elapsed;
+                    now = moment::after(begun.started, finished.elapsed);
                     group.run.stop_at_last_try(group.entry.spec(), position, &finished);
                     ended.push((position, finished));
                     continue;

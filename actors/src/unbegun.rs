@@ -22,10 +22,11 @@ use tokio_util::sync::CancellationToken;
 use toolyard_contract::Outcome;
 
 use crate::{
-    admission::{Permits, far_future},
+    admission::Permits,
     begun::Begun,
     event::WaitsFor,
     guard::{Ended, Guarded, run_guarded},
+    moment,
     reply::Finished,
 };
 
@@ -139,7 +140,7 @@ async fn wait_to_begin<T>(
     cancel: &CancellationToken,
 ) -> Begin<T> {
     let (run, entry) = (begun.run.clone(), begun.entry.clone());
-    let until = begun.started.checked_add(run.patience()).unwrap_or_else(far_future);
+    let until = moment::after(begun.started, run.patience());
     let late = run.deadline().map_or(until, |deadline| deadline.min(until));
     run.tell_waiting([begun.position], WaitsFor::Place);
     let stopped = async {

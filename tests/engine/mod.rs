@@ -3,6 +3,7 @@
 mod activation;
 mod basics;
 mod churn;
+mod direct;
 mod embed;
 mod fairness;
 mod faults;
@@ -19,4 +20,6 @@ mod restart;
 mod retries;
 pub(crate) mod state;
 mod state_files;
+mod times;
 pub(crate) mod tools;
+mod waiting_nodes;

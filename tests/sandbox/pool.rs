@@ -191,3 +191,27 @@ async fn the_time_of_a_call_starts_when_it_has_its_sandbox() {
     assert_eq!(result.outcome, toolyard::Outcome::Ok, "{result:?}");
     assert!(result.elapsed < Duration::from_secs(2), "waiting is not counted: {:?}", result.elapsed);
 }
+
+#[tokio::test]
+async fn a_stop_of_the_engine_ends_idle_sandboxes_and_lets_those_in_use_end_their_work() {
+    let config = config();
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    let idle = engine.sandbox().lease(Some("idle")).await.unwrap();
+    assert_eq!(printed(&idle, "open('f', 'w').close(); print('x')").await, "x\n");
+    drop(idle);
+    let busy = engine.sandbox().lease(Some("busy")).await.unwrap();
+    assert_eq!(containers(&name).len(), 2);
+    engine.stop().await.unwrap();
+    eventually("the idle one is gone", || containers(&name).len() == 1).await;
+    assert_eq!(printed(&busy, "open('f', 'w').close(); print('y')").await, "y\n", "in use, so it goes on");
+    let fresh = engine.sandbox().lease(Some("busy")).await.unwrap();
+    assert_eq!(
+        printed(&fresh, "import os; print(os.listdir())").await,
+        "[]\n",
+        "who asks now gets a new one"
+    );
+    drop(busy);
+    eventually("it ends when it is given back", || containers(&name).len() == 1).await;
+    assert_eq!(printed(&fresh, "print('z')").await, "z\n");
+}

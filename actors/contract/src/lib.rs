@@ -4,6 +4,8 @@
 //! overlap and batches that may not; every call ends as one [`ToolResult`] with an [`Outcome`].
 //! The crates above this one run what is decided here.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 pub mod absent;
 pub mod access;
 pub mod alias;
@@ -76,8 +78,8 @@ pub use state::{
 };
 pub use submit::SubmitOptions;
 pub use suspend::{
-    Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,
-    SuspendedCall, SuspendedList, SuspensionStore,
+    Answer, Answers, Binding, ChangedCall, Need, ParkedCall, RecordError, Refusal, Request, Restored,
+    Resumption, Standing, SuspendedCall, SuspendedList, SuspensionStore,
 };
 pub use tool::{IntoTool, Tool};
 pub use work::ToolFuture;

@@ -57,6 +57,11 @@ pub trait StatefulTool: Send + Sync + 'static {
     /// Starts one call on a copy of its row. The state in the answer is committed when the call is `ok`.
     fn work(self: Arc<Self>, invocation: Invocation, state: Self::State) -> StateWork<Self::State>;
 
+    /// Lets go of what outlives calls, as [`Tool::release`] does. Default: there is nothing.
+    fn release(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Lets go of what outlives calls, as [`Tool::retire`] does. Default: there is nothing.
     fn retire(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
@@ -181,6 +186,10 @@ impl<T: StatefulTool> Tool for Stateful<T> {
                 StateWork::Blocks(blocks) => blocks().0,
             }
         })
+    }
+
+    fn release(&self) -> BoxFuture<'static, ()> {
+        self.0.release()
     }
 
     fn retire(&self) -> BoxFuture<'static, ()> {

@@ -5,6 +5,7 @@ pub(crate) mod fair;
 mod rate;
 pub(crate) mod turnstile;
 mod way;
+mod window;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -21,7 +22,7 @@ use crate::keys::{Key, KeyTable};
 pub use self::agents::AgentLimits;
 pub(crate) use self::{
     agents::AgentPass,
-    way::{Permits, Refusal, Way, far_future},
+    way::{Permits, Refusal, Way},
 };
 
 /// The engine's limits on what runs at once. Every wait for them has a deadline.

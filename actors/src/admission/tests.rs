@@ -81,7 +81,7 @@ async fn a_rate_lets_calls_pass_as_often_as_it_says() {
     for _ in 0..4 {
         assert_eq!(
             way()
-                .pass(Instant::now() + Duration::from_secs(30), Duration::from_secs(30))
+                .pass(crate::moment::from_now(Duration::from_secs(30)), Duration::from_secs(30))
                 .await
                 .unwrap()
                 .count(),
@@ -100,8 +100,10 @@ async fn a_wait_that_cannot_end_in_time_is_refused_at_once_and_says_when_to_come
     let way = || admission.way(&agent, &tool, false, None);
     drop(way().try_pass(1).unwrap());
     let begun = Instant::now();
-    let refusal =
-        way().pass(Instant::now() + Duration::from_secs(30), Duration::from_secs(30)).await.unwrap_err();
+    let refusal = way()
+        .pass(crate::moment::from_now(Duration::from_secs(30)), Duration::from_secs(30))
+        .await
+        .unwrap_err();
     assert_eq!(refusal, Refusal { cause: Cause::Rate, retry_after: Duration::from_mins(1) });
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
@@ -114,7 +116,7 @@ async fn patience_ends_where_places_do_not_become_free() {
     let _running = admission.way(&nobody, &tool, false, None).try_pass(1).unwrap();
     let refusal = admission
         .way(&a, &tool, false, None)
-        .pass(Instant::now() + Duration::from_secs(3), Duration::from_secs(3))
+        .pass(crate::moment::from_now(Duration::from_secs(3)), Duration::from_secs(3))
         .await
         .unwrap_err();
     assert_eq!(refusal, Refusal { cause: Cause::Places, retry_after: Duration::from_secs(3) });

@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     AgentPass, ToolGates,
-    rate::{RateGate, TooSoon},
+    rate::{RateGate, Room, TooSoon},
     turnstile::{Permit, Turn, Turnstile},
 };
 
@@ -155,11 +155,6 @@ impl Way<'_> {
     }
 }
 
-/// An end for waits that have none.
-pub(crate) fn far_future() -> Instant {
-    Instant::now() + Duration::from_hours(24 * 365)
-}
-
 /// One call on its way.
 struct Waiting {
     turn: Turn,
@@ -175,9 +170,10 @@ struct Waiting {
 impl Waiting {
     async fn pass(&self, until: Instant) -> Result<Permits, Refusal> {
         let mut held = SmallVec::new();
-        if let Some(rate) = &self.agent_rate {
-            rate.pass(&self.turn, until).await?;
-        }
+        let agents_room = match &self.agent_rate {
+            Some(rate) => Some(rate.pass(&self.turn, until).await?.1),
+            None => None,
+        };
         if let Some(gate) = &self.agent_gate {
             held.push(gate.take(&self.turn).await);
         }
@@ -191,12 +187,16 @@ impl Waiting {
             None => None,
         };
         // Held to the end: what may begin by the tool's rate begins before the next one may.
-        let _turn = match &self.tool_rate {
+        let tools_room = match &self.tool_rate {
             Some(rate) => Some(rate.pass(&self.turn, until).await?),
             None => None,
         };
         for gate in &self.wide {
             held.push(gate.take(&self.turn).await);
+        }
+        agents_room.into_iter().for_each(Room::begin);
+        if let Some((_turn, room)) = tools_room {
+            room.begin();
         }
         Ok(Permits { count: 1, held, row })
     }

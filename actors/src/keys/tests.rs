@@ -8,7 +8,7 @@ use std::{
 
 use futures::future::join_all;
 use proptest::prelude::*;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use toolyard_contract::ToolSpec;
 
 use super::*;
@@ -175,7 +175,7 @@ async fn run(jobs: Vec<Job>, limits: Limits, tool_places: usize) {
             let key = job.row.map(|row| Key::Row(u64::from(row), RowKey::Engine));
             let way = admission.way(&agent, gates, job.blocking, key.as_ref().map(|key| (table, key)));
             world.borrow_mut().came.push(at);
-            let until = Instant::now() + limits.admission_timeout;
+            let until = crate::moment::from_now(limits.admission_timeout);
             let passed = async {
                 match way.try_pass(1) {
                     Some(permits) => permits,

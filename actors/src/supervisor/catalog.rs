@@ -189,6 +189,11 @@ impl Entry {
         }
     }
 
+    /// A tool that no actor stands behind: its calls can be checked and judged, not sent.
+    pub(crate) fn detached(tool: Arc<dyn Tool>) -> Self {
+        Self::new(tool, Route::State { scope: StateScope::Engine, shards: Vec::new() }, Vec::new())
+    }
+
     /// The tool.
     pub fn tool(&self) -> &Arc<dyn Tool> {
         &self.tool
@@ -476,7 +481,8 @@ impl Catalog {
     /// Lets `alias` stand for the tool `target`, unless a tool has that name.
     pub(crate) fn add_alias(&mut self, alias: &str, target: &str) -> Result<(), CatalogError> {
         self.aliases.insert(alias, target);
-        self.aliases.follow(alias, |_| false)?;
+        let is_tool = |name: &str| self.by_name.contains_key(name::key(name).as_ref());
+        self.aliases.follow(alias, is_tool)?;
         Ok(())
     }
 }

@@ -20,10 +20,11 @@ use super::{
     waiting::{Admitted, Waiting},
 };
 use crate::{
-    admission::{Admission, AgentPass, Permits, far_future, turnstile::Permit},
+    admission::{Admission, AgentPass, Permits, turnstile::Permit},
     event::{EventKind, WaitsFor},
     mail::Filed,
     messages::Report,
+    moment,
     reply::{Finished, Group, ReadyCall},
     restart::Readiness,
 };
@@ -122,7 +123,7 @@ impl Driver {
     /// Waits until there is something to do, and does it; answers are only waited for.
     async fn wait(&mut self, run: &Run, shared: &Shared) {
         let wake_at = match self.stopped {
-            Some(stopped) => Some(stopped + GRACE),
+            Some(stopped) => Some(moment::after(stopped, GRACE)),
             None => run.deadline(),
         };
         tokio::select! {
@@ -213,8 +214,7 @@ impl Driver {
                     told.tell(&self.run, calls, way.shut_on());
                 }
                 let patience = self.admission.limits.admission_timeout;
-                let until = *until
-                    .get_or_insert_with(|| Instant::now().checked_add(patience).unwrap_or_else(far_future));
+                let until = *until.get_or_insert_with(|| moment::from_now(patience));
                 let passing = way.pass(until, patience);
                 self.admitting.get_or_insert_default().push(Box::pin(async move {
                     (index, passing.await.map_or_else(Admitted::Refused, Admitted::Passed))

@@ -33,6 +33,7 @@ impl Run {
     ) -> ExecuteOptions {
         let mut options = ExecuteOptions::new();
         options.agent = self.agent_id().cloned();
+        options.node = self.node().cloned();
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now().into_std()));
         options.deadline = shorter(left, narrowed.deadline);
         options.timeout = shorter(self.timeout(), narrowed.timeout);

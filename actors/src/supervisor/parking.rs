@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value, value::RawValue};
 use toolyard_contract::{
-    Detail, Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolResult, ToolSpec, name,
+    Arguments, Detail, Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolCall, ToolResult,
+    ToolSpec, name,
 };
 
 use super::{
@@ -112,12 +113,15 @@ impl Parking {
         kept: Option<Value>,
     ) {
         let binding = self.permissions().bind(spec, policy, self.agent.as_deref());
-        let call = SuspendedCall {
-            request_id: binding.request_id(&spec.name, &arguments),
-            tool: name::key(&label.tool).into_owned(),
-            tool_call_id: label.id.as_text().map(str::trim).unwrap_or_default().to_owned(),
-            arguments: RawValue::from_string(arguments).ok(),
+        let request = binding.request_id(&spec.name, &arguments);
+        let made = ToolCall {
+            name: label.tool.clone(),
+            arguments: Arguments::Json(arguments),
+            id: label.id.clone(),
         };
+        // An alias, or the name that a provider sees, may lead elsewhere when the call goes on.
+        let tool = name::key(&spec.name).into_owned();
+        let call = SuspendedCall { tool, ..SuspendedCall::new(&made, request) };
         self.calls.push(ParkedCall { index, call, need, reason, binding, kept, claimed: false });
     }
 

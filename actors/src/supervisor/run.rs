@@ -24,6 +24,7 @@ use crate::{
     event::{CallInfo, EventKind, WaitsFor},
     mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
+    moment,
     reply::{Finished, ReadyCall},
     unbegun::Unbegun,
 };
@@ -34,6 +35,7 @@ pub(crate) struct Run {
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
     inject_policy: InjectPolicy,
+    node: Option<Arc<str>>,
     runner: Option<Arc<dyn Runner>>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
@@ -73,9 +75,10 @@ impl Run {
             agent,
             injected: options.injected.clone(),
             inject_policy: options.inject_policy,
+            node: options.node.clone(),
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
-            deadline: options.deadline.or(shared.deadline).and_then(|deadline| began.checked_add(deadline)),
+            deadline: options.deadline.or(shared.deadline).map(|deadline| moment::after(began, deadline)),
             patience: shared.admissions[0].limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
@@ -119,6 +122,11 @@ impl Run {
 
     pub(crate) fn depth(&self) -> usize {
         self.ancestry.depth
+    }
+
+    /// The behaviour-tree node that the list runs for.
+    pub(super) fn node(&self) -> Option<&Arc<str>> {
+        self.node.as_ref()
     }
 
     pub(crate) fn agent_id(&self) -> Option<&Arc<str>> {
@@ -264,7 +272,8 @@ impl Run {
 
     pub(crate) fn info(&self, position: u32) -> CallInfo {
         let Label { tool, id } = &self.labels[position as usize];
-        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone() }
+        let node = self.node.clone();
+        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone(), node }
     }
 
     /// The span of the list.
@@ -286,7 +295,7 @@ impl Run {
             gen_ai.tool.name = label.tool.as_str(),
             gen_ai.tool.call.id = label.id.as_text(),
             gen_ai.tool.type = "function",
-            wait_us = micros(started - self.began),
+            wait_us = micros(started.saturating_duration_since(self.began)),
             run_us = Empty,
             outcome = Empty,
         )
