@@ -70,7 +70,6 @@ impl Route {
         }
     }
 
-    /// Tells whether the tool keeps state.
     pub(crate) fn keeps_state(&self) -> bool {
         matches!(self, Self::State { .. })
     }
@@ -219,7 +218,6 @@ impl Entry {
         Ok(())
     }
 
-    /// The row that an agent's calls work on, one at a time.
     pub(crate) fn row_key(&self, agent: Option<&Arc<str>>) -> Option<Key> {
         self.route.row(agent).map(|row| Key::Row(self.id, row))
     }
