@@ -32,22 +32,29 @@ impl Begun {
         (position, attempt): (u32, u32),
         started: Instant,
     ) -> Self {
-        let timeout = entry.spec().timeout.or(run.timeout());
-        let deadline = Deadline::earlier(started, timeout, run.deadline());
-        if run.listens() {
-            run.emit(EventKind::Started(run.info(position)));
-        }
         let span = run.call_span(position, started);
-        Self { run: run.clone(), entry: entry.clone(), position, attempt, started, deadline, span }
+        let (run, entry, deadline) = (run.clone(), entry.clone(), Deadline::None);
+        let mut begun = Self { run, entry, position, attempt, started, deadline, span };
+        begun.begin();
+        begun
     }
 
-    /// What the tool gets.
-    pub(crate) fn invocation(&self, arguments: String) -> Invocation {
+    /// Lets the call's time start at `started`.
+    pub(crate) fn begin(&mut self) {
+        let timeout = self.entry.spec().timeout.or(self.run.timeout());
+        self.deadline = Deadline::earlier(self.started, timeout, self.run.deadline());
+        if self.run.listens() {
+            self.run.emit(EventKind::Started(self.run.info(self.position)));
+        }
+    }
+
+    /// What the tool gets. Where the work is driven apart from a thread, it may wait before it begins.
+    pub(crate) fn invocation(&self, arguments: String, can_wait: bool) -> Invocation {
         let deadline = self.deadline.at().map(Instant::into_std);
         let host: Arc<dyn CallHost> = self.run.clone();
         let mut context = CallContext::new(self.run.id(), self.position as usize, deadline, host);
         context.attempt = self.attempt;
-        Invocation { arguments, context }
+        Invocation { arguments, context: context.waits_at_host(can_wait) }
     }
 
     /// Takes up the duty to answer.

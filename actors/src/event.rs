@@ -149,6 +149,8 @@ pub enum WaitsFor {
     Rate,
     /// The row of state that it works on.
     Row,
+    /// Something that its tool needs before the work begins: a connection, a sandbox, a place in a worker.
+    Place,
     /// The actor in the place of one that died.
     Actor,
     /// The time of its next try.
@@ -167,6 +169,7 @@ impl WaitsFor {
             Self::Engine => "engine",
             Self::Rate => "rate",
             Self::Row => "row",
+            Self::Place => "place",
             Self::Actor => "actor",
             Self::Retry => "retry",
             Self::Approval => "approval",

@@ -13,6 +13,7 @@ pub mod code;
 mod direct;
 mod event;
 mod guard;
+mod keys;
 mod mail;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -33,6 +34,7 @@ pub mod sandbox;
 mod state;
 mod supervisor;
 mod tool;
+mod unbegun;
 mod watch;
 mod yard;
 

@@ -2,18 +2,24 @@
 
 use std::{
     future::poll_fn,
+    sync::Arc,
     task::{Poll, Waker},
 };
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::reply::Finished;
+use crate::{
+    reply::{Finished, ReadyCall},
+    supervisor::catalog::Entry,
+};
 
 /// One or many answers.
 pub(crate) enum Filed {
     One(u32, Finished),
     Many(Vec<(u32, Finished)>),
+    /// Calls to one tool that have not begun: the row that they work on is taken.
+    Back(Arc<Entry>, Vec<ReadyCall>),
 }
 
 /// Calls that have ended, with their positions; mostly one or many.
@@ -53,6 +59,24 @@ impl Mail {
     /// Takes what has been filed, if anything.
     pub(crate) fn take(&self) -> Letters {
         std::mem::take(&mut self.0.lock().filed)
+    }
+
+    /// Tells whether calls to a tool came back.
+    pub(crate) fn has_back(&self, to: &Arc<Entry>) -> bool {
+        let is_it = |filed: &Filed| matches!(filed, Filed::Back(entry, _) if Arc::ptr_eq(entry, to));
+        self.0.lock().filed.iter().any(is_it)
+    }
+
+    /// Takes the calls that came back alone, in the order in which they came.
+    pub(crate) fn take_back(&self) -> Letters {
+        let mut inside = self.0.lock();
+        let is_back = |filed: &Filed| matches!(filed, Filed::Back(..));
+        if !inside.filed.iter().any(is_back) {
+            return Letters::new();
+        }
+        let (back, others) = std::mem::take(&mut inside.filed).into_iter().partition(is_back);
+        inside.filed = others;
+        back
     }
 
     /// Waits until something has been filed.

@@ -105,6 +105,16 @@ impl Group {
     }
 }
 
+impl Group {
+    /// Gives the calls that are left back to their list, and with them the permits.
+    pub(crate) fn give_back(mut self) {
+        let calls = std::mem::take(&mut self.calls);
+        if calls.len() > 0 {
+            self.run.give_back(&self.entry, calls.collect());
+        }
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         if self.calls.len() == 0 {

@@ -1,38 +1,35 @@
 //! ```text
 //! StateActor
-//! Receives  InvokeOnRow: calls of one list to one row; RowIsFree: a call that waited has ended;
-//!           Purge: look after those who wait for a row; GetRow, UpdateRow, RemoveRow, Snapshot,
-//!           StreamRows, Adopt, ForgetRows
-//! Sends     answers over the list's channel
-//! Owns      which rows are busy and who waits for them; the rows themselves outlive it
+//! Receives  InvokeOnRow: calls of one list that has a row; RowIsFree: a call that waited has ended;
+//!           GetRow, UpdateRow, RemoveRow, Snapshot, StreamRows, Adopt, ForgetRows
+//! Sends     answers to the list's mail, and the calls behind one that waits back to their list
+//! Owns      nothing: the rows outlive it, and who has one is said by the engine's table of keys
 //! Lives on  one arbiter; a tool with a row for each agent has an actor on each arbiter
 //! Fails     a crash loses the calls under way on its rows, never a committed state
 //! ```
 
 mod access;
-mod queue;
 
 use std::{sync::Arc, task::Poll};
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use toolyard_contract::{Copied, Invocation, Outcome, RowKey, Shard, ShardWork, ToolReturn};
 use tracing::Instrument;
 
-use self::queue::{Purge, Queue};
 use crate::{
     admission::Permits,
     begun::Begun,
-    event::WaitsFor,
     guard::{Ended, Guarded, run_guarded, start_guarded},
+    keys::Hold,
     mail::Answers,
     messages::Crash,
     moment,
     reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
     restart::{DeathNote, Pulse},
     tool::Spawner,
+    unbegun::drive_to_end,
 };
 
 pub(crate) use access::{
@@ -42,7 +39,7 @@ pub(crate) use access::{
 /// Rows that outlive the actors that serve them, one after the other.
 pub(crate) type SharedShard = Arc<Mutex<Box<dyn Shard>>>;
 
-/// Runs calls on one row, one at a time.
+/// Runs calls on one row, which comes with their permits: nobody else is at work on it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct InvokeOnRow {
@@ -53,15 +50,13 @@ pub(crate) struct InvokeOnRow {
 /// The shard of one tool's rows.
 pub(crate) struct StateActor {
     shard: SharedShard,
-    /// Rows on which a call waits for something, and who waits for the row.
-    busy: FxHashMap<RowKey, Queue>,
     spawner: Spawner,
     note: DeathNote,
 }
 
 impl StateActor {
     pub(crate) fn new(shard: SharedShard, spawner: Spawner, pulse: Arc<Pulse>) -> Self {
-        Self { shard, busy: FxHashMap::default(), spawner, note: DeathNote(pulse) }
+        Self { shard, spawner, note: DeathNote(pulse) }
     }
 }
 
@@ -78,23 +73,18 @@ impl Handler<InvokeOnRow> for StateActor {
 
     fn handle(&mut self, InvokeOnRow { key, group }: InvokeOnRow, ctx: &mut Self::Context) {
         self.note.0.begin_turn();
-        match self.busy.get_mut(&key) {
-            Some(queue) => {
-                tell_waiting(&group);
-                queue.push(group, &key, ctx.address());
-            }
-            None => self.serve(&key, group, &ctx.address(), tell_waiting),
-        }
+        self.serve(&key, group, &ctx.address());
         self.note.0.end_turn();
         self.note.0.beat();
     }
 }
 
-/// A call that waited or blocked has ended, and its row is free.
+/// A call that waited or blocked has ended: its row is free once this has been handled, or is lost.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct RowIsFree {
     key: RowKey,
+    _row: Option<Hold>,
     /// Its answer, unless that is out already.
     answer: Option<RowAnswer>,
 }
@@ -109,31 +99,11 @@ struct RowAnswer {
 impl Handler<RowIsFree> for StateActor {
     type Result = ();
 
-    fn handle(&mut self, RowIsFree { key, answer }: RowIsFree, ctx: &mut Self::Context) {
+    fn handle(&mut self, RowIsFree { key, answer, _row }: RowIsFree, _: &mut Self::Context) {
         if let Some(RowAnswer { begun, slot, finished, copied }) = answer {
             let finished = self.commit(&key, &begun, finished, copied);
             begun.run.control().forget(begun.position);
             slot.file(begun.timed(finished));
-        }
-        let mut waiting = self.busy.remove(&key).unwrap_or_default();
-        self.note.0.begin_turn();
-        while let Some(group) = waiting.pop() {
-            self.serve(&key, group, &ctx.address(), |_| {}); // its calls were told already
-            if let Some(queue) = self.busy.get_mut(&key) {
-                queue.append(waiting); // busy again: the rest waits behind
-                break;
-            }
-        }
-        self.note.0.end_turn();
-    }
-}
-
-impl Handler<Purge> for StateActor {
-    type Result = ();
-
-    fn handle(&mut self, Purge { key }: Purge, _: &mut Self::Context) {
-        if let Some(queue) = self.busy.get_mut(&key) {
-            queue.purge(Instant::now());
         }
     }
 }
@@ -154,9 +124,9 @@ enum Step {
 }
 
 impl StateActor {
-    /// Runs the calls of a group on a free row until one waits; the rest, which is told so, waits
-    /// behind it.
-    fn serve(&mut self, key: &RowKey, mut group: Group, here: &Addr<Self>, tell: impl FnOnce(&Group)) {
+    /// Runs the calls of a group on their row until one waits, which keeps the row; the rest goes back to their list
+    /// and holds nothing until the row is free.
+    fn serve(&self, key: &RowKey, mut group: Group, here: &Addr<Self>) {
         let runtime = self.spawner.0.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
         let mut ended = Answers::with_capacity(group.calls.len());
@@ -174,17 +144,13 @@ impl StateActor {
                     ended.push((position, finished));
                     continue;
                 }
-                Step::Waits(work) => {
-                    self.drive(key.clone(), begun, work, group.permits.split_one(), here.clone());
-                }
+                Step::Waits(work) => self.drive(key.clone(), begun, work, &mut group.permits, here.clone()),
                 Step::Blocks(body) => {
-                    self.run_on_thread(key.clone(), begun, body, group.permits.split_one(), here.clone());
+                    self.run_on_thread(key.clone(), begun, body, &mut group.permits, here.clone());
                 }
             }
-            tell(&group);
-            let run = group.run.clone();
-            self.busy.entry(key.clone()).or_default().push(group, key, here.clone());
-            return run.answer_many(ended);
+            group.run.answer_many(ended);
+            return group.give_back();
         }
         group.run.answer_many(ended);
     }
@@ -192,7 +158,7 @@ impl StateActor {
     /// Starts a call on its row; what does not wait is committed at once.
     fn begin(&self, key: &RowKey, begun: &Begun, arguments: String) -> Step {
         let _in_span = begun.span.enter();
-        let invocation = begun.invocation(arguments);
+        let invocation = begun.invocation(arguments, true);
         let started = {
             let mut shard = self.shard.lock();
             start_guarded(|| begin_where_it_runs(&mut **shard, key, begun, invocation))
@@ -229,22 +195,22 @@ impl StateActor {
     fn drive(
         &self,
         key: RowKey,
-        begun: Begun,
+        mut begun: Begun,
         work: Guarded<(ToolReturn, Copied)>,
-        permits: Permits,
+        permits: &mut Permits,
         here: Addr<Self>,
     ) {
         let cancel = begun.run.control().token(begun.position);
-        let (slot, span, begun) = (begun.slot(), begun.span.clone(), Arc::new(begun));
         let work = self.spawner.watched(work, &self.note.0);
+        let (slot, span) = (begun.slot(), begun.span.clone());
+        let (permits, row) = (permits.split_one(), permits.take_row());
         let drive = async move {
-            let (finished, copied) = match run_guarded(work, &cancel, begun.deadline, begun.tool_name()).await
-            {
+            let (finished, copied) = match drive_to_end(&mut begun, work, permits, &cancel).await {
                 Ok(ended) => judged(&begun, ended),
                 Err(stopped) => (stopped, None),
             };
-            drop(permits);
-            post(&here, RowIsFree { key, answer: Some(RowAnswer { begun, slot, finished, copied }) });
+            let answer = Some(RowAnswer { begun: Arc::new(begun), slot, finished, copied });
+            post(&here, RowIsFree { key, answer, _row: row });
         };
         self.spawner.spawn(drive.instrument(span));
     }
@@ -255,9 +221,10 @@ impl StateActor {
         key: RowKey,
         begun: Begun,
         body: Box<dyn FnOnce() -> (ToolReturn, Copied) + Send>,
-        permits: Permits,
+        permits: &mut Permits,
         here: Addr<Self>,
     ) {
+        let (permits, row) = (permits.split_one(), permits.take_row());
         let (send, mut thread) = oneshot::channel();
         let cancel = begun.run.control().token(begun.position);
         let (slot, span, begun) = (begun.slot(), begun.span.clone(), Arc::new(begun));
@@ -282,7 +249,7 @@ impl StateActor {
                     None
                 }
             };
-            post(&here, RowIsFree { key, answer });
+            post(&here, RowIsFree { key, answer, _row: row });
         });
     }
 }
@@ -300,11 +267,6 @@ fn begin_where_it_runs(
         Some(invocation) => runner.run_with_state(begun.entry.tool.clone(), invocation, state),
         None => Box::pin(std::future::pending()), // a shard starts a call once
     })
-}
-
-/// Tells those who listen that the calls of a group wait for their row.
-fn tell_waiting(group: &Group) {
-    group.run.tell_waiting(group.calls.as_slice().iter().map(|call| call.position), WaitsFor::Row);
 }
 
 /// Parts what a call gave back from the state that it would commit.

@@ -23,6 +23,7 @@ use crate::{
     moment,
     reply::{Finished, Group, MAILBOX, ReadyCall},
     restart::{DeathNote, Pulse},
+    unbegun::drive_to_end,
 };
 
 /// Runs the calls that arrive; one message for all calls of a list that may start together.
@@ -118,7 +119,7 @@ fn work_of(begun: &Begun, invocation: Invocation) -> Result<Guarded<ToolReturn>,
 /// Starts the work and polls it once, here: a call that ends at once needs no task and no timer.
 fn poll_first(begun: &Begun, arguments: String) -> First {
     let _in_span = begun.span.enter();
-    match work_of(begun, begun.invocation(arguments)) {
+    match work_of(begun, begun.invocation(arguments, true)) {
         Err(ended) => First::Ended(settled(begun, ended)),
         Ok(mut work) => match work.poll_now() {
             Poll::Ready(ended) => First::Ended(settled(begun, ended)),
@@ -132,16 +133,19 @@ fn settled(begun: &Begun, ended: Ended<ToolReturn>) -> Finished {
 }
 
 /// Drives work that waits to its end.
-fn drive(begun: Begun, work: Turns<ToolReturn>, permits: Permits) -> impl Future<Output = ()> + Send + use<> {
+fn drive(
+    mut begun: Begun,
+    work: Turns<ToolReturn>,
+    permits: Permits,
+) -> impl Future<Output = ()> + Send + use<> {
     let cancel = begun.run.control().token(begun.position);
     let slot = begun.slot();
     let span = begun.span.clone();
     let drive = async move {
-        let finished = match run_guarded(work, &cancel, begun.deadline, begun.tool_name()).await {
+        let finished = match drive_to_end(&mut begun, work, permits, &cancel).await {
             Ok(ended) => settled(&begun, ended),
             Err(stopped) => begun.timed(stopped),
         };
-        drop(permits);
         begun.run.control().forget(begun.position);
         slot.file(finished);
     };
@@ -153,7 +157,7 @@ impl ToolActor {
     /// cannot be stopped keeps its place until it ends.
     fn run_on_thread(&self, begun: Begun, arguments: String, permits: Permits) {
         let (send, body) = oneshot::channel();
-        let invocation = begun.invocation(arguments);
+        let invocation = begun.invocation(arguments, false);
         let (slot, cancel) = (begun.slot(), begun.run.control().token(begun.position));
         let begun = Arc::new(begun);
         let on_thread = begun.clone();

@@ -117,6 +117,7 @@ impl Yard {
         let shared = Arc::new(Shared {
             published: Published::default(),
             admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
+            keys: Arc::default(),
             observers: Arc::new(Observers::new()),
             overflow: Overflow::new(config.max_result_bytes, config.overflow),
             timeout: config.timeout,

@@ -65,9 +65,10 @@ impl SandboxTool {
     }
 
     async fn run(&self, invocation: Invocation) -> ToolReturn {
-        let context = invocation.context;
+        let mut context = invocation.context;
         let request = self.request(&invocation.arguments)?;
-        let lease = self.pool.lease(context.agent()).await?;
+        let host = context.host().clone();
+        let lease = context.before_work(self.pool.lease(host.agent())).await?;
         let listener = context.clone();
         let result = lease.run(request.on_output(move |stream, text| tell(&listener, stream, text))).await?;
         judge(&result)

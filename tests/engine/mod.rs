@@ -14,6 +14,7 @@ mod limits;
 mod managers;
 mod nodes;
 mod oracle;
+mod permits;
 mod providers;
 mod rates;
 mod restart;

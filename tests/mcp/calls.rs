@@ -144,3 +144,20 @@ async fn progress_comes_in_order() {
     assert!(reached.is_sorted_by(|one, next| one < next), "{reached:?}");
     engine.shutdown(Duration::ZERO).await;
 }
+
+#[tokio::test]
+async fn the_time_of_a_call_starts_when_its_server_is_connected() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = folder.path().join("slow");
+    // The first start is quick, for the list of tools; later ones take two seconds.
+    let script = "test -e \"$1\" && sleep 2; touch \"$1\"; exec python3 \"$0\"";
+    let config =
+        toolyard::mcp::McpServerConfig::stdio("sh", ["-c", script, super::SERVER, slow.to_str().unwrap()])
+            .mode(toolyard::mcp::LinkMode::PerCall);
+    let engine = engine_with([("s", config)]).await;
+    let options = ExecuteOptions::new().timeout(Duration::from_millis(1_500));
+    let result = run_with(&engine, "s_echo", json!({}), options).await;
+    assert_eq!(result.outcome, Outcome::Ok, "{result:?}");
+    assert!(result.elapsed < Duration::from_millis(1_500), "waiting is not counted: {:?}", result.elapsed);
+    engine.shutdown(Duration::ZERO).await;
+}

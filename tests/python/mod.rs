@@ -9,6 +9,7 @@ mod overlap;
 mod results;
 mod schemas;
 mod state;
+mod waiting;
 mod workers_killed;
 
 use std::{fs, path::PathBuf};

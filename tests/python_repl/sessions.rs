@@ -4,7 +4,10 @@ use std::{path::Path, time::Duration};
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use toolyard::{ExecuteOptions, Outcome, ToolCall, builtin::python_repl::PythonReplConfig};
+use toolyard::{
+    Engine, ExecuteOptions, Outcome, ToolCall,
+    builtin::python_repl::{HostProcess, PythonReplConfig, PythonReplTool},
+};
 
 use super::{Repl, error, processes_in, text};
 
@@ -150,6 +153,42 @@ fn code_runs_in_a_short_environment_and_a_folder_of_its_own() {
     );
     let mode = "import os, stat\nprint(oct(stat.S_IMODE(os.stat('.').st_mode)), os.listdir('.'))";
     assert_eq!(repl.text(mode), "0o700 []\n");
+}
+
+#[test]
+fn a_call_waits_for_a_session_when_all_are_at_work_and_is_not_started_when_none_comes_to_rest() {
+    let mut config = PythonReplConfig::default();
+    config.max_sessions = 1;
+    let tool = PythonReplTool::new(config, HostProcess::default());
+    let engine = Engine::builder().tool(tool).admission_timeout(Duration::from_secs(5)).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let list = |agent: &str, code: String| {
+        let calls = vec![ToolCall::new("python_repl", json!({"code": code}).into())];
+        engine.submit(calls, ExecuteOptions::new().agent(agent).timeout(Duration::from_secs(60)))
+    };
+    let code = format!(
+        "import os, time\nopen({:?}, 'w').close()\nwhile not os.path.exists({:?}): time.sleep(0.01)",
+        path("began"),
+        path("go")
+    );
+    std::thread::scope(|scope| {
+        let first = list("a", code);
+        let first = scope.spawn(|| block_on(async { first.await.unwrap() }));
+        while !path("began").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let late = block_on(async { list("b", "1".into()).await.unwrap() });
+        assert_eq!(late.results[0].outcome.as_str(), "not_started", "{:?}", late.results);
+        assert!(late.results[0].detail.as_ref().unwrap().retry_after_ms == Some(5_000));
+        let next = list("c", "2".into());
+        let next = scope.spawn(|| block_on(async { next.await.unwrap() }));
+        std::thread::sleep(Duration::from_millis(300));
+        std::fs::write(path("go"), "").unwrap();
+        assert!(first.join().unwrap().all_ok());
+        let next = next.join().unwrap();
+        assert!(next.all_ok(), "{:?}", next.results);
+    });
 }
 
 #[test]

@@ -169,6 +169,30 @@ async fn an_idle_agent_gives_way_to_one_that_waits_and_ends_after_its_time() {
 }
 
 #[tokio::test]
+async fn the_time_of_a_call_starts_when_it_has_its_sandbox() {
+    use serde_json::json;
+    use toolyard::{ExecuteOptions, ToolCall};
+    let mut config = config();
+    config.most = 1;
+    let engine = toolyard::Engine::builder().sandbox(config).sandbox_tools().build().unwrap();
+    let shell = |code: &str, options: ExecuteOptions| {
+        let calls = vec![ToolCall::new("sandbox_shell", json!({"code": code}).into())];
+        engine.execute(calls, options)
+    };
+    let lease = engine.sandbox().lease(None).await.unwrap();
+    let hasty = ExecuteOptions::new().timeout(Duration::from_secs(2));
+    let waits = shell("echo here", hasty);
+    let free = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        drop(lease);
+    };
+    let (report, ()) = futures::join!(waits, free);
+    let result = &report.unwrap().results[0];
+    assert_eq!(result.outcome, toolyard::Outcome::Ok, "{result:?}");
+    assert!(result.elapsed < Duration::from_secs(2), "waiting is not counted: {:?}", result.elapsed);
+}
+
+#[tokio::test]
 async fn a_stop_of_the_engine_ends_idle_sandboxes_and_lets_those_in_use_end_their_work() {
     let config = config();
     let name = config.sandbox.name.clone();

@@ -1,6 +1,13 @@
 //! What a running call knows about itself, and what it may ask of the engine.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Instant,
+};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, value::RawValue};
@@ -44,13 +51,22 @@ pub struct CallContext {
     pub attempt: u32,
     /// When the call will be stopped, on the clock of the engine's runtime.
     pub deadline: Option<Instant>,
+    /// Whether the engine can part waiting from work: not on a thread of the blocking pool.
+    can_wait: bool,
     host: Arc<dyn CallHost>,
 }
 
 impl CallContext {
     /// Makes a context over an engine's `host`.
     pub fn new(run: RunId, position: usize, deadline: Option<Instant>, host: Arc<dyn CallHost>) -> Self {
-        Self { run, position, attempt: 1, deadline, host }
+        Self { run, position, attempt: 1, deadline, can_wait: false, host }
+    }
+
+    /// Lets [`before_work`](Self::before_work) tell the host when the call waits and when it begins.
+    #[must_use]
+    pub fn waits_at_host(mut self, can_wait: bool) -> Self {
+        self.can_wait = can_wait;
+        self
     }
 
     /// Makes a context outside an engine: never cancelled, progress goes nowhere.
@@ -84,6 +100,31 @@ impl CallContext {
     /// ask now and then, because its thread cannot be stopped from outside.
     pub fn is_cancelled(&self) -> bool {
         self.host.is_cancelled(self.position)
+    }
+
+    /// Waits for something that the work needs before it can begin: a connection, a sandbox, a place in a process.
+    ///
+    /// Until then the call has not begun: its time has not started, it holds no permits, and it is `not_started`
+    /// when the wait takes longer than calls wait to be admitted, `skipped` when it is cancelled. Nothing that has
+    /// effects may happen before or in `wait`. Afterwards [`deadline`](Self::deadline) counts from the beginning.
+    ///
+    /// What is there at once costs nothing. On a thread of the blocking pool, and outside an engine, it only waits.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops `wait`.
+    pub async fn before_work<W: Future>(&mut self, wait: W) -> W::Output {
+        let mut wait = pin!(wait);
+        if !self.can_wait {
+            return wait.await;
+        }
+        if let Poll::Ready(had) = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx))).await {
+            return had;
+        }
+        self.host.work_waits(self.position);
+        let begins = Begins { host: &self.host, position: self.position };
+        let had = wait.await;
+        self.deadline = begins.begin().await.or(self.deadline);
+        had
     }
 
     /// Sends a piece of progress or partial output to whoever listens to the engine's events.
@@ -145,6 +186,26 @@ impl fmt::Debug for CallContext {
     }
 }
 
+/// A call that waits; dropped before it begins, it waits no more.
+struct Begins<'a> {
+    host: &'a Arc<dyn CallHost>,
+    position: usize,
+}
+
+impl Begins<'_> {
+    async fn begin(self) -> Option<Instant> {
+        let begins = self.host.work_begins(self.position);
+        std::mem::forget(self);
+        begins.await
+    }
+}
+
+impl Drop for Begins<'_> {
+    fn drop(&mut self) {
+        drop(self.host.work_begins(self.position));
+    }
+}
+
 /// The engine's side of a [`CallContext`]: one for a list, shared by its calls.
 pub trait CallHost: Send + Sync {
     /// The agent on whose behalf the list runs.
@@ -162,6 +223,16 @@ pub trait CallHost: Send + Sync {
     fn kept(&self, position: usize) -> Option<&Value> {
         let _ = position;
         None
+    }
+    /// Takes note that the call at `position` has not begun: it waits for what it needs. Default: nothing.
+    fn work_waits(&self, position: usize) {
+        let _ = position;
+    }
+    /// Takes note that the call at `position` has what it needs. The future ends when it may begin, and gives its
+    /// deadline. Default: at once, with none.
+    fn work_begins(&self, position: usize) -> BoxFuture<'static, Option<Instant>> {
+        let _ = position;
+        Box::pin(std::future::ready(None))
     }
     /// Tells whether anybody would see progress.
     fn listens(&self) -> bool;

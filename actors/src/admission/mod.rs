@@ -1,7 +1,7 @@
 //! Who may run now: permits of an agent, of a tool, of the blocking pool, of the engine.
 
 mod agents;
-mod fair;
+pub(crate) mod fair;
 mod rate;
 pub(crate) mod turnstile;
 mod way;
@@ -16,6 +16,8 @@ use self::{
     rate::RateGate,
     turnstile::{Turn, Turnstile},
 };
+
+use crate::keys::{Key, KeyTable};
 
 pub use self::agents::AgentLimits;
 pub(crate) use self::{
@@ -108,9 +110,22 @@ impl Admission {
         self.agents.pass(agent)
     }
 
+    /// How many places of the engine and of the blocking pool are taken.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> (usize, usize) {
+        (self.in_flight.taken(), self.blocking.taken())
+    }
+
     /// The way of the calls of one list to one tool.
-    pub(crate) fn way<'a>(&'a self, agent: &'a AgentPass, tool: &'a ToolGates, blocking: bool) -> Way<'a> {
-        Way { agent, tool, blocking: blocking.then_some(&self.blocking), engine: &self.in_flight }
+    pub(crate) fn way<'a>(
+        &'a self,
+        agent: &'a AgentPass,
+        tool: &'a ToolGates,
+        blocking: bool,
+        row: Option<(&'a Arc<KeyTable>, &'a Key)>,
+    ) -> Way<'a> {
+        let blocking = blocking.then_some(&self.blocking);
+        Way { agent, tool, row, blocking, engine: &self.in_flight, rates: true }
     }
 }
 

@@ -52,6 +52,12 @@ impl Turnstile {
         if state.waiting.is_empty() { state.free } else { 0 }
     }
 
+    /// How many places are taken.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> usize {
+        self.places - self.state.lock().free
+    }
+
     /// Tells whether nobody has a place.
     pub(crate) fn is_idle(&self) -> bool {
         self.state.lock().free == self.places
@@ -154,6 +160,11 @@ impl Permit {
         let count = self.count.min(1);
         self.count -= count;
         Self { gate: self.gate.clone(), count }
+    }
+
+    /// Takes the places of another permit of the same turnstile.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        self.count += std::mem::take(&mut other.count);
     }
 
     /// Keeps `count` places and gives back the others.

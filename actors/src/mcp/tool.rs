@@ -62,7 +62,7 @@ impl McpTool {
             .map_err(|error| Failure::bad_arguments(format!("tool {:?}: {error}", self.spec.name)))
     }
 
-    async fn run(&self, Invocation { arguments, context }: Invocation) -> ToolReturn {
+    async fn run(&self, Invocation { arguments, mut context }: Invocation) -> ToolReturn {
         let mut request = self.request(&arguments)?;
         let mut answered = None;
         if let Some(going_on) = GoingOn::of(&context, &self.session.name, &arguments)? {
@@ -78,7 +78,9 @@ impl McpTool {
                 None => going_on.fill_in(&mut request.params),
             }
         }
-        let link = self.session.lease_for(context.agent()).await.map_err(|reason| {
+        let host = context.host().clone();
+        let leasing = self.session.lease_for(host.agent());
+        let link = context.before_work(leasing).await.map_err(|reason| {
             let name = &self.spec.name;
             Failure::not_started(format!("tool {name:?}: its server is not connected: {reason}"))
         })?;

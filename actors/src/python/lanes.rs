@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actix::Message;
 use serde_json::value::RawValue;
+use tokio::sync::oneshot;
 use toolyard_contract::CallContext;
 
 use super::answer::Reply;
@@ -45,7 +46,16 @@ pub(super) struct RunCall {
     pub(super) state: Option<Box<RawValue>>,
     pub(super) context: CallContext,
     pub(super) reply: Reply,
+    /// Says that the call cannot begin now, and gives what says when it can.
+    pub(super) queued: Option<oneshot::Sender<oneshot::Receiver<()>>>,
+    /// Says that a slot is kept for the call.
+    pub(super) turn: Option<oneshot::Sender<()>>,
 }
+
+/// Begins a call that a slot is kept for.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Go(pub(super) u64);
 
 /// The calls that wait, by lane, each first come first served.
 pub(super) struct Lanes {
@@ -70,6 +80,15 @@ impl Lanes {
 
     pub(super) fn push(&mut self, call: RunCall) {
         self.lane(call.lane).waiting.push_back(call);
+    }
+
+    /// Tells the caller of the last call of a lane, if it is this one, that it waits.
+    pub(super) fn tell_queued(&mut self, lane: Lane, id: u64) {
+        let Some(call) = self.lane(lane).waiting.back_mut().filter(|call| call.id == id) else { return };
+        let (turn, came) = oneshot::channel();
+        if call.queued.take().is_some_and(|queued| queued.send(came).is_ok()) {
+            call.turn = Some(turn);
+        }
     }
 
     /// Takes a slot for the next call that may begin.

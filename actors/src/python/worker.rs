@@ -1,6 +1,6 @@
 //! ```text
 //! PythonWorkerActor
-//! Receives  Load; RunCall and Forget from the tools of its file; Restart, Retire; its process's frames as a stream
+//! Receives  Load; RunCall, Go and Forget from the tools of its file; Restart, Retire; its process's frames as a stream
 //! Sends     nothing: answers go to the waiting tool, progress to the call's list
 //! Owns      one Python process at a time, the calls that wait for it and those that it runs
 //! Lives on  one arbiter, chosen when the file is added
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::answer::{Answer, lost};
 use super::config::{PythonConfig, PythonFile};
 use super::frames::{Described, FromWorker, Op, call_frame, cancel_frame};
-use super::lanes::{Lanes, RunCall};
+use super::lanes::{Go, Lanes, RunCall};
 use super::process::{End, Event, WorkerProcess};
 use crate::code::CodePlace;
 use crate::placement::Seat;
@@ -64,6 +64,8 @@ pub(super) struct PythonWorkerActor {
     generation: u64,
     lanes: Lanes,
     under_way: FxHashMap<u64, UnderWay>,
+    /// Calls that slots are kept for until their callers say that they may begin.
+    granted: FxHashMap<u64, RunCall>,
     loading: Vec<oneshot::Sender<Result<Loaded, String>>>,
     retiring: Vec<oneshot::Sender<()>>,
     restarting: Vec<oneshot::Sender<()>>,
@@ -76,6 +78,14 @@ struct Current {
 }
 
 impl Current {
+    fn start(&self, mut call: RunCall) -> UnderWay {
+        let arguments = std::mem::take(&mut call.arguments);
+        let name = &call.function.name_json;
+        self.process.send(call_frame(call.id, name, &arguments, call.state.as_deref()));
+        call.reply.begun();
+        UnderWay { call, forgotten: false, stuck: false }
+    }
+
     fn leave(&mut self) {
         self.phase = Phase::Leaving;
         self.process.close();
@@ -118,6 +128,7 @@ impl PythonWorkerActor {
             current: None,
             generation: 0,
             under_way: FxHashMap::default(),
+            granted: FxHashMap::default(),
             loading: Vec::new(),
             retiring: Vec::new(),
             restarting: Vec::new(),
@@ -165,15 +176,16 @@ impl PythonWorkerActor {
             None if self.lanes.has_waiting() => self.start_process(ctx),
             Some(current) if current.phase == Phase::Ready && self.restarting.is_empty() => {
                 while let Some(mut call) = self.lanes.next() {
-                    current.process.send(call_frame(
-                        call.id,
-                        &call.function.name_json,
-                        &call.arguments,
-                        call.state.as_deref(),
-                    ));
-                    call.arguments = String::new();
-                    call.reply.begun();
-                    self.under_way.insert(call.id, UnderWay { call, forgotten: false, stuck: false });
+                    match call.turn.take() {
+                        None => {
+                            let work = current.start(call);
+                            self.under_way.insert(work.call.id, work);
+                        }
+                        Some(turn) => match turn.send(()) {
+                            Ok(()) => drop(self.granted.insert(call.id, call)),
+                            Err(()) => self.lanes.ended(call.lane), // its caller has gone
+                        },
+                    }
                 }
             }
             _ => {}
@@ -188,6 +200,7 @@ impl PythonWorkerActor {
         match current.phase {
             // What waits for its import is answered first.
             Phase::Loading | Phase::TooSlow | Phase::Leaving => {}
+            _ if !self.granted.is_empty() => {} // they begin in a moment
             _ if self.under_way.is_empty() => current.leave(),
             _ if self.under_way.values().all(|work| work.forgotten) => current.process.kill(),
             Phase::Ready | Phase::Condemned => {}
@@ -195,7 +208,7 @@ impl PythonWorkerActor {
     }
 
     fn retire_when_idle(&mut self) {
-        if self.retiring.is_empty() || self.lanes.has_waiting() {
+        if self.retiring.is_empty() || self.lanes.has_waiting() || !self.granted.is_empty() {
             return;
         }
         match &mut self.current {
@@ -274,6 +287,9 @@ impl PythonWorkerActor {
             let answer = lost(&work.call.function.name, end);
             work.call.reply.send(answer);
         }
+        for (_, call) in self.granted.drain() {
+            call.reply.not_started("its process ended before the call began; try again");
+        }
         match phase {
             Some(Phase::Loading) => self.refuse_all(&end.during_load(&self.path)),
             Some(Phase::TooSlow) => {
@@ -311,8 +327,29 @@ impl Handler<RunCall> for PythonWorkerActor {
     type Result = ();
 
     fn handle(&mut self, call: RunCall, ctx: &mut Self::Context) {
+        let (lane, id) = (call.lane, call.id);
         self.lanes.push(call);
         self.dispatch(ctx);
+        self.lanes.tell_queued(lane, id);
+    }
+}
+
+impl Handler<Go> for PythonWorkerActor {
+    type Result = ();
+
+    fn handle(&mut self, Go(id): Go, ctx: &mut Self::Context) {
+        let Some(call) = self.granted.remove(&id) else { return };
+        match &self.current {
+            Some(current) if current.phase == Phase::Ready => {
+                let work = current.start(call);
+                self.under_way.insert(id, work);
+            }
+            _ => {
+                self.lanes.ended(call.lane);
+                call.reply.not_started("its process takes no more calls; try again");
+                self.dispatch(ctx);
+            }
+        }
     }
 }
 
@@ -321,8 +358,11 @@ impl Handler<Forget> for PythonWorkerActor {
 
     fn handle(&mut self, Forget(id): Forget, ctx: &mut Self::Context) {
         let Some(work) = self.under_way.get_mut(&id) else {
-            self.lanes.remove(id);
-            return self.retire_when_idle();
+            match self.granted.remove(&id) {
+                Some(call) => self.lanes.ended(call.lane),
+                None => self.lanes.remove(id),
+            }
+            return self.dispatch(ctx);
         };
         work.forgotten = true;
         if work.call.lane.can_be_cancelled() {

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use actix::Addr;
 use serde_json::value::RawValue;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use toolyard_contract::{Failure, Invocation};
 
 use super::answer::{Answer, Reply};
-use super::lanes::{Function, Lane, RunCall};
+use super::lanes::{Function, Go, Lane, RunCall};
 use super::worker::{Forget, PythonWorkerActor};
 use crate::reply::post;
 
@@ -47,26 +48,50 @@ impl Workers {
         invocation: Invocation,
         state: Option<Box<RawValue>>,
     ) -> Answer {
-        let Invocation { arguments, context } = invocation;
+        let Invocation { arguments, mut context } = invocation;
         let under_way = UnderWay::new(self);
-        let (reply, answer) = Reply::new(&function.name);
-        let deadline = context.deadline;
-        let call =
-            RunCall { id: under_way.id, lane, function: function.clone(), arguments, state, context, reply };
+        let (reply, mut answer) = Reply::new(&function.name);
+        let (queued, mut told) = oneshot::channel();
+        let call = RunCall {
+            id: under_way.id,
+            lane,
+            function: function.clone(),
+            arguments,
+            state,
+            context: context.clone(),
+            reply,
+            queued: Some(queued),
+            turn: None,
+        };
         post(&under_way.worker().actor, call);
-        tokio::select! {
+        let deadline = context.deadline;
+        let came = tokio::select! {
             biased;
-            Ok(answer) = answer => {
+            answer = &mut answer => answer,
+            Ok(turn) = &mut told => {
+                let answered = context.before_work(turn_or_answer(turn, &mut answer)).await;
+                if answered.is_none() {
+                    post(&under_way.worker().actor, Go(under_way.id));
+                }
+                match answered {
+                    Some(answer) => answer,
+                    None => tokio::select! {
+                        biased;
+                        answer = answer => answer,
+                        () = under_way.overdue(context.deadline), if !lane.can_be_cancelled() => {
+                            return goes_on(&function.name);
+                        }
+                    },
+                }
+            }
+            () = under_way.overdue(deadline), if !lane.can_be_cancelled() => return goes_on(&function.name),
+        };
+        match came {
+            Ok(answer) => {
                 under_way.ended();
                 answer
             }
-            () = under_way.overdue(deadline), if !lane.can_be_cancelled() => {
-                let name = &function.name;
-                let text =
-                    format!("tool {name:?}: timed out, and goes on until the other calls of its file have ended");
-                Failure::timed_out(text).detail(|detail| detail.still_running = true).into()
-            }
-            else => Failure::lost(format!("tool {:?}: its worker went away", function.name)).into(),
+            Err(_) => Failure::lost(format!("tool {:?}: its worker went away", function.name)).into(),
         }
     }
 
@@ -75,6 +100,24 @@ impl Workers {
         let calls = |index: &usize| self.workers[*index].calls.load(Ordering::Relaxed);
         (0..self.workers.len()).min_by_key(calls).unwrap_or(0)
     }
+}
+
+/// Waits until a slot is kept for a call, or it is answered without beginning.
+async fn turn_or_answer(
+    turn: oneshot::Receiver<()>,
+    answer: &mut oneshot::Receiver<Answer>,
+) -> Option<Result<Answer, oneshot::error::RecvError>> {
+    tokio::select! {
+        biased;
+        answer = answer => Some(answer),
+        Ok(()) = turn => None,
+    }
+}
+
+/// The answer of a call whose time is over, and which cannot be stopped now.
+fn goes_on(name: &str) -> Answer {
+    let text = format!("tool {name:?}: timed out, and goes on until the other calls of its file have ended");
+    Failure::timed_out(text).detail(|detail| detail.still_running = true).into()
 }
 
 /// A call at a worker; dropped before its end, it is given up there.

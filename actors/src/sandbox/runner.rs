@@ -74,11 +74,12 @@ impl Runner for SandboxRunner {
             let (source, function) = (&*program.source, &*program.function);
             serde_json::to_vec(&Given { source, function, arguments: &arguments, mark: &mark })
         });
-        let pool = self.pool.clone();
+        let (pool, mut context) = (self.pool.clone(), invocation.context);
         ToolFuture::new(async move {
             let stdin = stdin.map_err(|error| Failure::bad_arguments(error.to_string()))?;
             let most = usize::try_from(pool.config().sandbox.file_bytes).unwrap_or(usize::MAX);
-            let lease = pool.lease(invocation.context.agent()).await?;
+            let host = context.host().clone();
+            let lease = context.before_work(pool.lease(host.agent())).await?;
             let request = RunRequest::python(DRIVER).stdin(stdin).output_bytes(most).artifacts(false);
             judge(&lease.run(request).await?, &mark)
         })

@@ -20,6 +20,7 @@ use toolyard_contract::{
 use super::off::Off;
 use crate::{
     admission::ToolGates,
+    keys::Key,
     messages::Crash,
     reply::{Finished, Group},
     restart::{Health, Home, Readiness},
@@ -42,6 +43,8 @@ pub struct Catalog {
 
 /// One tool of a catalogue.
 pub struct Entry {
+    /// Tells its rows from those of others; never used again.
+    id: u64,
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) route: Route,
     /// Its own limits, once for each depth of nested lists.
@@ -70,7 +73,6 @@ impl Route {
         }
     }
 
-    /// Tells whether the tool keeps state.
     pub(crate) fn keeps_state(&self) -> bool {
         matches!(self, Self::State { .. })
     }
@@ -183,7 +185,9 @@ impl CatalogError {
 
 impl Entry {
     pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, gates: Vec<ToolGates>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
         Self {
+            id: LAST.fetch_add(1, Ordering::Relaxed),
             tool,
             route,
             gates,
@@ -221,6 +225,10 @@ impl Entry {
             self.output.get_or_init(|| compile(schema)).as_ref().map_err(|reason| bad("output", reason))?;
         }
         Ok(())
+    }
+
+    pub(crate) fn row_key(&self, agent: Option<&Arc<str>>) -> Option<Key> {
+        self.route.row(agent).map(|row| Key::Row(self.id, row))
     }
 
     /// Which of the tool's actors runs an agent's calls, from 1; `None` where there is one.

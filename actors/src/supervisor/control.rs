@@ -29,8 +29,6 @@ struct Control {
     tokens: Mutex<Tokens>,
     /// Wakes the driver.
     changed: Notify,
-    /// Wakes everybody else who waits.
-    disturbed: Notify,
 }
 
 /// What ends the calls that wait; made when the first one does.
@@ -48,7 +46,6 @@ impl Default for Control {
             cancelled: AtomicBool::new(false),
             tokens: Mutex::default(),
             changed: Notify::new(),
-            disturbed: Notify::new(),
         }
     }
 }
@@ -103,19 +100,6 @@ impl RunControl {
         self.0.changed.notified().await;
     }
 
-    /// Waits until the list has been touched more often than `seen`, and counts on.
-    pub(crate) async fn touched(&self, seen: &mut u32) {
-        loop {
-            let disturbed = self.0.disturbed.notified();
-            let touches = self.0.touches.load(Ordering::Acquire);
-            if touches != *seen {
-                *seen = touches;
-                return;
-            }
-            disturbed.await;
-        }
-    }
-
     pub(crate) fn is_touched(&self) -> bool {
         self.0.touches.load(Ordering::Acquire) > 0
     }
@@ -130,7 +114,6 @@ impl RunControl {
     fn touch(&self) {
         self.mark();
         self.0.changed.notify_one();
-        self.0.disturbed.notify_waiters();
     }
 
     /// The token that ends a call which waits.

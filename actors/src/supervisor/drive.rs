@@ -17,9 +17,10 @@ use super::{
     gate::{Label, Runnable},
     parking::Parking,
     run::Run,
+    waiting::{Admitted, Waiting},
 };
 use crate::{
-    admission::{Admission, AgentPass, Permits, Refusal, turnstile::Permit},
+    admission::{Admission, AgentPass, Permits, turnstile::Permit},
     event::{EventKind, WaitsFor},
     mail::Filed,
     messages::Report,
@@ -65,43 +66,6 @@ pub(crate) struct Driver {
 
 /// Made when it is first needed: most lists need none.
 type Admitting = Option<FuturesUnordered<BoxFuture<'static, (usize, Admitted)>>>;
-
-/// Calls to one tool that may start and wait for permits.
-struct Waiting {
-    entry: Arc<Entry>,
-    calls: VecDeque<ReadyCall>,
-    /// What they were told to wait for, a bit for each thing.
-    told: Told,
-}
-
-impl Waiting {
-    fn new(entry: Arc<Entry>, call: ReadyCall) -> Self {
-        Self { entry, calls: VecDeque::from([call]), told: Told(0) }
-    }
-}
-
-/// What the calls of a group have been told to wait for, a bit for each thing.
-struct Told(u16);
-
-impl Told {
-    /// Tells those who listen what the calls wait for: once for each thing, because there may be many
-    /// and they are asked again whenever one of them may go.
-    fn tell(&mut self, run: &Run, calls: &VecDeque<ReadyCall>, on: WaitsFor) {
-        let bit = 1 << on as u16;
-        if self.0 & bit == 0 {
-            self.0 |= bit;
-            run.tell_waiting(calls.iter().map(|call| call.position), on);
-        }
-    }
-}
-
-/// What waiting brought a group.
-enum Admitted {
-    Passed(Permits),
-    Refused(Refusal),
-    /// Its tool's actor was being replaced.
-    AskAgain,
-}
 
 impl Driver {
     #[allow(clippy::too_many_arguments)] // what one list consists of
@@ -167,7 +131,7 @@ impl Driver {
             () = run.mail().filled() => {}
             Some((group, admitted)) = next(&mut self.admitting) => self.admitted(group, admitted),
             Some((entry, call)) = self.retries.next(), if self.retries.any_pauses() => {
-                self.groups.push(Waiting::new(entry, call));
+                self.groups.push(Waiting::new(entry, [call].into()));
                 self.send(self.groups.len() - 1);
             }
             () = run.control().changed() => self.obey(),
@@ -204,9 +168,11 @@ impl Driver {
             self.retries.keep(&entry, position, &arguments);
             let call = ReadyCall { position, arguments, attempt: 1 };
             // Lists mostly use few tools, so looking from the end beats a map.
-            match self.groups[old..].iter_mut().rev().find(|group| Arc::ptr_eq(&group.entry, &entry)) {
+            let (earlier, new) = self.groups.split_at_mut(old);
+            let group = new.iter_mut().rev().find(|group| Arc::ptr_eq(&group.entry, &entry));
+            match group.or_else(|| earlier.iter_mut().find(|group| group.keeps_order(&entry))) {
                 Some(group) => group.calls.push_back(call),
-                None => self.groups.push(Waiting::new(entry, call)),
+                None => self.groups.push(Waiting::new(entry, [call].into())),
             }
         }
         for group in old..self.groups.len() {
@@ -216,7 +182,7 @@ impl Driver {
 
     /// Sends the calls of a group as long as permits are free, then queues for more.
     fn send(&mut self, index: usize) {
-        let Waiting { entry, calls, told } = &mut self.groups[index];
+        let Waiting { entry, calls, told, until } = &mut self.groups[index];
         // The rules may have changed since the list was judged.
         if !entry.is_active(&self.shared.activation) {
             let (calls, error) = (std::mem::take(calls), entry.inactive());
@@ -224,10 +190,14 @@ impl Driver {
             return;
         }
         let gates = &entry.gates()[self.run.depth()];
-        let way = self.admission.way(&self.agent, gates, entry.is_blocking());
+        let row = entry.row_key(self.run.agent_id());
+        let row = row.as_ref().map(|row| (&self.shared.keys, row));
+        let way = self.admission.way(&self.agent, gates, entry.is_blocking(), row);
+        // Of calls on one row that block, or that a rate counts, those behind the first would only come back.
+        let chunk = if row.is_some() && (entry.is_blocking() || way.has_rate()) { 1 } else { CHUNK };
         while !calls.is_empty() {
             let most = match entry.route.readiness(self.run.agent_id()) {
-                Readiness::Ready => CHUNK,
+                Readiness::Ready => chunk,
                 Readiness::Probe => 1,
                 Readiness::Wait(until) => {
                     told.tell(&self.run, calls, WaitsFor::Actor);
@@ -243,12 +213,20 @@ impl Driver {
                 if self.run.listens() {
                     told.tell(&self.run, calls, way.shut_on());
                 }
-                let passing = way.pass(self.admission.limits.admission_timeout);
+                let patience = self.admission.limits.admission_timeout;
+                let until = *until.get_or_insert_with(|| moment::from_now(patience));
+                let passing = way.pass(until, patience);
                 self.admitting.get_or_insert_default().push(Box::pin(async move {
                     (index, passing.await.map_or_else(Admitted::Refused, Admitted::Passed))
                 }));
                 return;
             };
+            if permits.has_row() && self.run.mail().has_back(entry) {
+                drop(permits); // seldom: what came back from the row's last turn is before these
+                self.take_what_came_back();
+                return self.send(index);
+            }
+            *until = None;
             send_some(&self.run, entry, calls, permits);
         }
     }
@@ -274,13 +252,23 @@ impl Driver {
         match admitted {
             Admitted::AskAgain => self.send(index),
             Admitted::Refused(refusal) => self.not_started(index, &refusal.reason(), refusal.retry_after),
-            Admitted::Passed(permits) => {
-                let Waiting { entry, calls, .. } = &mut self.groups[index];
+            Admitted::Passed(mut permits) => {
+                if permits.has_row() {
+                    self.take_what_came_back();
+                }
+                let Waiting { entry, calls, until, .. } = &mut self.groups[index];
+                *until = None;
                 // An actor may have died meanwhile, or the tool was switched off; then the permit
                 // goes back.
                 let readiness = entry.route.readiness(self.run.agent_id());
                 let ready = matches!(readiness, Readiness::Ready | Readiness::Probe);
                 if ready && !calls.is_empty() && entry.is_active(&self.shared.activation) {
+                    if permits.has_row() && readiness == Readiness::Ready && !entry.is_blocking() {
+                        // Calls that end at once have the row together: one by one would cost a way each.
+                        let gates = &entry.gates()[self.run.depth()];
+                        let way = self.admission.way(&self.agent, gates, false, None);
+                        way.widen(&mut permits, calls.len().min(CHUNK) - 1);
+                    }
                     send_some(&self.run, entry, calls, permits);
                 } else {
                     drop(permits);
@@ -303,7 +291,45 @@ impl Driver {
             Filed::Many(many) => {
                 many.into_iter().for_each(|(position, finished)| self.tried(position, finished));
             }
+            Filed::Back(entry, calls) => self.take_back(entry, calls),
         }
+    }
+
+    fn take_what_came_back(&mut self) {
+        let letters = self.run.mail().take_back();
+        letters.into_iter().for_each(|filed| self.take(filed));
+    }
+
+    /// Takes calls back that have not begun, because the row that they work on is taken.
+    fn take_back(&mut self, entry: Arc<Entry>, calls: Vec<ReadyCall>) {
+        let now = Instant::now();
+        let mut left = VecDeque::with_capacity(calls.len());
+        for call in calls {
+            if self.answers[call.position as usize].is_some() {
+                continue; // given up meanwhile
+            }
+            match self.run.skip_reason(call.position, now) {
+                Some(reason) => self.skip(call.position, reason),
+                None => left.push_back(call),
+            }
+        }
+        if left.is_empty() {
+            return;
+        }
+        let group = self.groups.iter().position(|group| group.keeps_order(&entry));
+        let same = || self.groups.iter().position(|group| Arc::ptr_eq(&group.entry, &entry));
+        if let Some(index) = group.or_else(same) {
+            let group = &mut self.groups[index];
+            let waits = !group.calls.is_empty();
+            left.append(&mut group.calls);
+            group.calls = left;
+            if !waits {
+                self.send(index);
+            }
+            return;
+        }
+        self.groups.push(Waiting::new(entry, left));
+        self.send(self.groups.len() - 1);
     }
 
     /// Takes the end of a try, which mostly is the answer of the call.

@@ -17,6 +17,7 @@ pub(crate) mod nested;
 mod off;
 pub(crate) mod parking;
 pub(crate) mod run;
+mod waiting;
 
 use std::{
     sync::{
@@ -41,6 +42,7 @@ use self::{
 use crate::{
     admission::{Admission, ToolGates, turnstile::Permit},
     guard::{await_host, start_guarded},
+    keys::KeyTable,
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
         Stop,
@@ -63,6 +65,8 @@ pub(crate) struct Shared {
     /// The engine's limits, once for each depth of nested lists: a list never waits for permits that
     /// a call around it holds.
     pub(crate) admissions: Vec<Arc<Admission>>,
+    /// What one call at a time may have.
+    pub(crate) keys: Arc<KeyTable>,
     pub(crate) observers: Arc<Observers>,
     /// Where results go that are too large.
     pub(crate) overflow: Overflow,

@@ -14,16 +14,19 @@ use tracing::{Span, field::Empty};
 
 use super::{
     Shared,
+    catalog::Entry,
     control::RunControl,
     gate::{Label, Scope},
     nested::Ancestry,
 };
 use crate::{
+    admission::Admission,
     event::{CallInfo, EventKind, WaitsFor},
     mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
     moment,
-    reply::Finished,
+    reply::{Finished, ReadyCall},
+    unbegun::Unbegun,
 };
 
 /// One list under way.
@@ -43,6 +46,7 @@ pub(crate) struct Run {
     /// The values that calls go on with.
     inputs: FxHashMap<usize, Input>,
     mail: Mail,
+    unbegun: Unbegun,
     control: RunControl,
     shared: Arc<Shared>,
     scope: Scope,
@@ -81,6 +85,7 @@ impl Run {
             labels,
             inputs: inputs(options),
             mail: Mail::default(),
+            unbegun: Unbegun::default(),
             control,
             shared: shared.clone(),
             scope,
@@ -153,6 +158,16 @@ impl Run {
         self.patience
     }
 
+    /// The calls that wait for what their work needs.
+    pub(crate) fn unbegun(&self) -> &Unbegun {
+        &self.unbegun
+    }
+
+    /// The permits for lists as deep as this one.
+    pub(crate) fn admission(&self) -> &Arc<Admission> {
+        &self.shared.admissions[self.ancestry.depth]
+    }
+
     /// Where the answers lie until the list's driver takes them.
     pub(crate) fn mail(&self) -> &Mail {
         &self.mail
@@ -173,6 +188,11 @@ impl Run {
             return self.cut_and_file(position, finished);
         }
         self.mail.file(Filed::One(position, finished));
+    }
+
+    /// Gives calls that have not begun back to the list's driver.
+    pub(crate) fn give_back(&self, entry: &Arc<Entry>, calls: Vec<ReadyCall>) {
+        self.mail.file(Filed::Back(entry.clone(), calls));
     }
 
     /// Files the answers of calls that ended together.
@@ -318,6 +338,15 @@ impl CallHost for Run {
 
     fn kept(&self, position: usize) -> Option<&Value> {
         self.inputs.get(&position)?.kept.as_ref()
+    }
+
+    fn work_waits(&self, position: usize) {
+        self.unbegun.enter(position);
+    }
+
+    fn work_begins(&self, position: usize) -> BoxFuture<'static, Option<std::time::Instant>> {
+        let ready = self.unbegun.ready(position);
+        Box::pin(async move { ready?.await.ok().flatten() })
     }
 
     fn listens(&self) -> bool {

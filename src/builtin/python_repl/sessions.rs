@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
+use tokio::{
+    sync::{Notify, futures::Notified},
+    time::Instant,
+};
 
 use super::{ReplSession, Snapshot};
 
@@ -22,7 +25,7 @@ pub struct SessionState {
 
 /// The sessions of one tool.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<Table>);
+pub(super) struct Sessions(Mutex<Table>, Notify);
 
 /// The agents, by their ids; calls without an agent share a session.
 type Agent = Option<Arc<str>>;
@@ -58,7 +61,7 @@ pub(super) enum Found {
     Nothing,
     /// Its session was ended, for this reason; a new one begins empty.
     Ended(&'static str),
-    /// There are as many sessions as there may be, and all are at work.
+    /// There are as many sessions as there may be, and all are at work: wait until one is [freed](Sessions::freed).
     NoRoom,
 }
 
@@ -95,6 +98,11 @@ impl Sessions {
         };
         drop(table);
         (found, ended, seat(true))
+    }
+
+    /// Resolves when a session has come to rest or has ended since the call.
+    pub(super) fn freed(&self) -> Notified<'_> {
+        self.1.notified()
     }
 
     /// Takes all sessions, for good.
@@ -171,6 +179,8 @@ impl Seat {
         if table.released == self.released {
             table.slots.remove(&self.agent);
         }
+        drop(table);
+        self.sessions.1.notify_waiters();
     }
 
     fn fill(&mut self, slot: Slot) {
@@ -179,6 +189,8 @@ impl Seat {
         if !table.closed && table.released == self.released {
             table.slots.insert(self.agent.clone(), slot);
         }
+        drop(table);
+        self.sessions.1.notify_waiters();
     }
 }
 

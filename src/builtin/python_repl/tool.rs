@@ -85,13 +85,14 @@ impl PythonReplTool {
     }
 
     /// Runs one call on a session and gives the row's next state.
-    async fn run(&self, invocation: Invocation, state: SessionState) -> (ToolReturn, SessionState) {
+    async fn run(&self, mut invocation: Invocation, state: SessionState) -> (ToolReturn, SessionState) {
         let code = match Arguments::code(&invocation.arguments) {
             Ok(code) => code,
             Err(failure) => return (Err(failure), state),
         };
-        let opened = timeout(OPEN_WITHIN, self.open(invocation.context.agent(), &state));
-        let (mut session, seat, news) = match opened.await {
+        let host = invocation.context.host().clone();
+        let opened = timeout(OPEN_WITHIN, self.open(host.agent(), &state));
+        let (mut session, seat, news) = match invocation.context.before_work(opened).await {
             Ok(Ok(opened)) => opened,
             Ok(Err(failure)) => return (Err(failure), state),
             Err(_) => return (Err(Failure::not_started("no session could be started in time")), state),
@@ -143,7 +144,13 @@ impl PythonReplTool {
         agent: Option<&str>,
         state: &SessionState,
     ) -> Result<(Box<dyn ReplSession>, Seat, Option<String>), Failure> {
-        let (found, ended, seat) = self.sessions.take(agent, state.mark, self.config.max_sessions);
+        let (found, ended, seat) = loop {
+            let freed = self.sessions.freed();
+            match self.sessions.take(agent, state.mark, self.config.max_sessions) {
+                (Found::NoRoom, ..) => freed.await,
+                taken => break taken,
+            }
+        };
         if let Some(ended) = ended {
             ended.end().await;
         }
@@ -154,16 +161,10 @@ impl PythonReplTool {
                 }
                 None
             }
-            Found::NoRoom => {
-                let most = self.config.max_sessions;
-                return Err(Failure::not_started(format!(
-                    "all {most} sessions are at work: try again later"
-                )));
-            }
             Found::Ended(reason) => {
                 Some(format!("new session, because {reason}: names defined before are gone"))
             }
-            Found::Nothing => None,
+            Found::Nothing | Found::NoRoom => None,
         };
         let setup = SessionSetup {
             allowed_modules: self.config.allowed_modules.clone(),

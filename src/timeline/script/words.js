@@ -29,6 +29,7 @@ const WAITS = {
   engine: ["a place among all calls", "engine full"],
   rate: ["its rate limit", "rate"],
   row: ["its row of state", "row busy"],
+  place: ["what its tool needs to begin", "no place"],
   actor: ["a new actor", "actor died"],
   retry: ["its next try", "pause"],
   approval: ["approval", "approval"],
