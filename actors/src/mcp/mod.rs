@@ -39,6 +39,7 @@ mod login;
 mod login_client;
 mod names;
 mod notice;
+mod noting;
 mod pending;
 mod pool;
 mod progress;
