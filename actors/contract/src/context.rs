@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Instant};
 use futures::future::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use crate::{CallId, Failure, ToolCall, ToolResult};
+use crate::{CallId, Failure, PermissionCheck, ToolCall, ToolResult};
 
 /// Identifies one list among those that an engine has taken, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +78,36 @@ impl CallContext {
         self.host.kept(self.position)
     }
 
+    /// What the permission policy let pass when it judged this call; `None` where nothing was judged.
+    ///
+    /// A tool whose [`permission_check`](crate::Tool::permission_check) looks at the world compares it
+    /// with what it finds when it touches the thing, and refuses what was not judged:
+    /// [`as_judged`](Self::as_judged).
+    pub fn judged(&self) -> Option<&PermissionCheck> {
+        self.host.judged(self.position)
+    }
+
+    /// Refuses to touch another resource than the one that was judged.
+    ///
+    /// # Errors
+    /// `denied`, saying that it has changed, when the policy judged something else for this call.
+    pub fn as_judged(&self, resource: &str) -> Result<(), Failure> {
+        match self.judged() {
+            Some(judged) if judged.resource != resource => Err(judged.changed_to(resource)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the permission policy about something more that this call turns out to do, such as to follow a
+    /// redirect. Without a policy everything is permitted.
+    ///
+    /// # Errors
+    /// `denied` when the policy denies it, and when somebody would have to be asked: a call under way
+    /// cannot wait for that.
+    pub fn permit(&self, check: PermissionCheck) -> BoxFuture<'static, Result<(), Failure>> {
+        self.host.clone().permit(self.position, check)
+    }
+
     /// Tells whether the call has been given up: cancelled, timed out, or its list ended.
     ///
     /// An async tool need not ask: its future is dropped. A blocking tool that can take long should
@@ -143,6 +173,21 @@ pub trait CallHost: Send + Sync {
     fn kept(&self, position: usize) -> Option<&Value> {
         let _ = position;
         None
+    }
+    /// What the permission policy let pass for the call at `position`. Default: nothing was judged.
+    fn judged(&self, position: usize) -> Option<&PermissionCheck> {
+        let _ = position;
+        None
+    }
+    /// Asks the permission policy about something more that the call at `position` does. Default: there is
+    /// no policy, and everything is permitted.
+    fn permit(
+        self: Arc<Self>,
+        position: usize,
+        check: PermissionCheck,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let _ = (position, check);
+        Box::pin(std::future::ready(Ok(())))
     }
     /// Tells whether anybody would see progress.
     fn listens(&self) -> bool;

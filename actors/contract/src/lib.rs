@@ -16,6 +16,7 @@ pub mod control;
 pub mod decision;
 mod digest;
 pub mod function;
+mod glob;
 #[cfg(test)]
 mod inert;
 pub mod legacy;

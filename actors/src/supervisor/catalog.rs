@@ -189,6 +189,11 @@ impl Entry {
         self.tool.spec()
     }
 
+    /// Tells whether a call that names the tool so means this one and no other.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.spec().name.trim() == name.trim() || names::looks_suffixed(name)
+    }
+
     /// Compiles the schemas now, so that a tool that cannot be checked is found at registration.
     pub(crate) fn check_schemas(&self) -> Result<(), CatalogError> {
         let spec = self.spec();
@@ -369,6 +374,11 @@ impl Catalog {
     /// Finds a tool by its own name alone.
     pub fn own(&self, name: &str) -> Option<&Arc<Entry>> {
         self.entries.get(self.place_of(name)?)
+    }
+
+    /// Finds the tool whose own name is this, letter by letter.
+    pub fn exact(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.own(name).filter(|entry| entry.spec().name == name)
     }
 
     /// Where a tool with this name of its own stands among the entries.

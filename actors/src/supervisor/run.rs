@@ -7,16 +7,17 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, value::RawValue};
 use tokio::{runtime::Handle, time::Instant};
 use toolyard_contract::{
-    CallHost, CallId, Outcome, RowKey, RunId, Runner, Standing, SubmitError, ToolCall, ToolResult, ToolSpec,
-    result::micros,
+    CallHost, CallId, Failure, Outcome, PermissionCheck, RowKey, RunId, Runner, Standing, SubmitError,
+    ToolCall, ToolResult, ToolSpec, Verdict, result::micros,
 };
 use tracing::{Span, field::Empty};
 
-use super::{Shared, control::RunControl, gate::Label};
+use super::{Shared, catalog::Entry, control::RunControl, gate::Label};
 use crate::{
     event::{CallInfo, EventKind, WaitsFor},
     mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
+    permission::{Judged, Passed},
     reply::Finished,
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Run {
     labels: Vec<Label>,
     /// The values that calls go on with.
     inputs: FxHashMap<usize, Input>,
+    /// What the policy has let pass; empty without one.
+    passed: FxHashMap<u32, Passed>,
     mail: Mail,
     control: RunControl,
     shared: Arc<Shared>,
@@ -75,11 +78,34 @@ impl Run {
             began,
             labels,
             inputs: inputs(options),
+            passed: FxHashMap::default(),
             mail: Mail::default(),
             control,
             shared: shared.clone(),
             ancestry: options.ancestry.clone(),
             span,
+        }
+    }
+
+    /// Keeps what the policy has said to the calls that may run.
+    pub(super) fn passed(&mut self, judged: Vec<Judged>) {
+        let passed = judged.into_iter().filter(|judged| judged.decision.verdict == Verdict::Allow);
+        self.passed = passed.map(Passed::new).collect();
+    }
+
+    /// Looks whether a call that is about to begin still does what the policy has let pass.
+    ///
+    /// # Errors
+    /// The answer of the call, when it does not.
+    pub(crate) fn still_permitted(
+        &self,
+        entry: &Entry,
+        position: u32,
+        arguments: &str,
+    ) -> Result<(), Finished> {
+        match self.passed.get(&position) {
+            Some(passed) => passed.still_holds(entry, arguments, self.agent.as_deref()),
+            None => Ok(()),
         }
     }
 
@@ -288,6 +314,37 @@ impl CallHost for Run {
 
     fn kept(&self, position: usize) -> Option<&Value> {
         self.inputs.get(&position)?.kept.as_ref()
+    }
+
+    fn judged(&self, position: usize) -> Option<&PermissionCheck> {
+        self.passed.get(&u32::try_from(position).ok()?).map(|passed| &passed.check)
+    }
+
+    fn permit(
+        self: Arc<Self>,
+        position: usize,
+        check: PermissionCheck,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        Box::pin(async move {
+            if self.judged(position) == Some(&check) {
+                return Ok(());
+            }
+            let permissions = &self.shared.permissions;
+            let decision = permissions.judge_more(&check, self.agent.as_deref()).await;
+            let verdict = decision.verdict;
+            let error = match verdict {
+                Verdict::Allow => String::new(),
+                Verdict::Deny => format!("not permitted: {check}"),
+                Verdict::Ask => format!(
+                    "not permitted: somebody would have to approve {check}, for which a call under way cannot wait"
+                ),
+            };
+            if let Some(call) = u32::try_from(position).ok().filter(|_| CallHost::listens(&*self)) {
+                let (call, version) = (self.info(call), permissions.version());
+                self.emit(EventKind::Judged { call, check, decision, version });
+            }
+            if verdict == Verdict::Allow { Ok(()) } else { Err(Failure::denied(error)) }
+        })
     }
 
     fn listens(&self) -> bool {

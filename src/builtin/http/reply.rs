@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
-use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical};
+use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical_as_written};
 
 use crate::builtin::web::{WebError, WebResponse, essence};
 
@@ -93,7 +93,7 @@ fn body(response: &WebResponse, notes: &mut Vec<String>) -> Box<RawValue> {
         notes.push("bytes of the body that are no text were replaced".to_owned());
     }
     let is_json = essence(kind).ends_with("json") && !body.cut;
-    match canonical(&text).ok().filter(|_| is_json).map(RawValue::from_string) {
+    match canonical_as_written(&text).ok().filter(|_| is_json).map(RawValue::from_string) {
         Some(Ok(json)) => json,
         _ => raw(&Value::String(text)),
     }
