@@ -17,7 +17,7 @@ use super::{
     config::McpServerConfig,
     desk::Desk,
     host::McpHost,
-    names::{ToolId, public_names},
+    names::{Names, ToolId},
     notice::{McpNotices, NoticeBoard},
     session::Session,
     status::{McpError, McpServerStatus},
@@ -58,6 +58,8 @@ struct Offered {
     lists: BTreeMap<String, (Arc<Session>, Vec<rmcp::model::Tool>)>,
     /// The tools in the catalogue, by their public names.
     tools: BTreeMap<String, Arc<McpTool>>,
+    /// What models have been shown.
+    names: Names,
 }
 
 impl McpPool {
@@ -302,6 +304,9 @@ impl PoolInner {
         offered.lists.insert(server.to_owned(), (session, kept));
         let refused = self.publish_changes(&mut offered).await;
         problems.extend(refused.into_iter().filter(|(of, _)| of == server).map(|(_, problem)| problem));
+        if let Some(nameless) = offered.names.nameless(server, &offered.lists[server].1) {
+            problems.push(nameless);
+        }
         problems
     }
 
@@ -361,11 +366,11 @@ impl PoolInner {
 
 impl Offered {
     /// The tools that should be in the catalogue, by their public names.
-    fn wanted(&self, servers: &[&str]) -> BTreeMap<String, Arc<McpTool>> {
+    fn wanted(&mut self, servers: &[&str]) -> BTreeMap<String, Arc<McpTool>> {
         let ids = self.lists.iter().flat_map(|(server, (_, tools))| {
             tools.iter().map(move |tool| -> ToolId { (server.clone(), tool.name.to_string()) })
         });
-        let mut names = public_names(servers, ids);
+        let mut names = self.names.of(servers, ids);
         let mut wanted = BTreeMap::new();
         for (server, (session, tools)) in &self.lists {
             for tool in tools {
