@@ -55,7 +55,6 @@ fn by_characters(bytewise: &str) -> Option<String> {
     let mut rest = bytewise;
     while let Some(c) = rest.chars().next() {
         let taken = match c {
-            '\\' => 2,
             '[' => {
                 let class = &rest[..end_of_class(rest)];
                 if !class.is_ascii() || class.contains("\\x") {
@@ -72,7 +71,7 @@ fn by_characters(bytewise: &str) -> Option<String> {
                 rest = &rest[1..];
                 continue;
             }
-            '.' => 2,
+            '\\' | '.' => 2,
             c => c.len_utf8(),
         };
         out.push_str(&rest[..taken]);

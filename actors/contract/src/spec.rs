@@ -10,6 +10,7 @@ use crate::Rate;
 /// What a tool says about itself. Built by chaining; every field has a default.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools)] // each is a promise of its own
 pub struct ToolSpec {
     /// The name, in the tool's own spelling.
     pub name: String,

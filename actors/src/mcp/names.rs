@@ -142,8 +142,8 @@ mod tests {
         let mut names = Names::default();
         for round in 0..3 {
             let tools = (0..MOST_NAMES).map(|n| ("s".to_owned(), format!("t{round}_{n}")));
-            let named = names.of(&["s"], tools).len();
-            assert_eq!(named, if round == 0 { MOST_NAMES } else { 0 });
+            let given = names.of(&["s"], tools).len();
+            assert_eq!(given, if round == 0 { MOST_NAMES } else { 0 });
         }
         assert_eq!(names.of(&["s", "t"], [("t".to_owned(), "x".to_owned())].into_iter()).len(), 1);
     }

@@ -41,11 +41,15 @@ impl Scope {
     fn find(&self, name: &str) -> Result<&Arc<Entry>, String> {
         let own = self.catalog.get(name);
         let Some(guests) = &self.guests else { return own.ok_or_else(|| self.unknown(name)) };
+        let is_alias = || self.catalog.aliases().any(|(alias, _)| alias.trim() == name.trim());
         match (own, guests.get(name)) {
-            (Some(own), Some(guest)) if !own.is_named(name) => match guest.is_named(name) {
-                true => Ok(guest),
-                false => Err(ambiguous(name, own, guest)),
-            },
+            (Some(own), Some(guest)) if !own.is_named(name) && !is_alias() => {
+                if guest.is_named(name) {
+                    Ok(guest)
+                } else {
+                    Err(ambiguous(name, own, guest))
+                }
+            }
             (own, guest) => own.or(guest).ok_or_else(|| self.unknown(name)),
         }
     }

@@ -326,10 +326,10 @@ impl CallHost for Run {
         check: PermissionCheck,
     ) -> BoxFuture<'static, Result<(), Failure>> {
         Box::pin(async move {
-            if self.judged(position) == Some(&check) {
+            let permissions = &self.shared.permissions;
+            if permissions.config.policy.is_none() || self.judged(position) == Some(&check) {
                 return Ok(());
             }
-            let permissions = &self.shared.permissions;
             let decision = permissions.judge_more(&check, self.agent.as_deref()).await;
             let verdict = decision.verdict;
             let error = match verdict {

@@ -39,7 +39,7 @@ impl ToolPattern {
     pub fn new(text: impl Into<String>) -> Result<Self, PatternError> {
         let text = text.into();
         match Glob::new(&text) {
-            Ok(matcher) => Ok(Self { matcher, text }),
+            Ok(matcher) => Ok(Self { text, matcher }),
             Err(reason) => Err(PatternError { reason, pattern: text }),
         }
     }

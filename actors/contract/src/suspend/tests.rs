@@ -150,7 +150,8 @@ fn a_changed_tool_schema_policy_or_argument_is_noticed() {
 
 #[test]
 fn a_record_whose_parts_disagree_is_refused() {
-    let edits: [(&str, fn(&mut SuspendedList)); 7] = [
+    type Edit = fn(&mut SuspendedList);
+    let edits: [(&str, Edit); 7] = [
         ("waits twice", |list| list.parked.push(list.parked[0].clone())),
         ("the same request", |list| {
             list.parked[1].call.request_id = list.parked[0].call.request_id.clone();
