@@ -3,6 +3,8 @@
 //!
 //! Start at [`Engine::builder`].
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod attach;
 mod builder;
 pub mod builtin;
@@ -19,6 +21,8 @@ pub mod persist;
 mod providers;
 #[cfg(feature = "python")]
 mod python;
+#[doc(hidden)] // for the program
+pub mod replace;
 #[cfg(feature = "docker")]
 pub mod sandbox;
 #[cfg(feature = "tower")]
@@ -35,7 +39,7 @@ pub mod timeline;
 pub use attach::Attached;
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
-pub use node::{Blackboard, NodeStatus, ToolNode};
+pub use node::{Blackboard, NodeStatus, RecordMismatch, ToolNode};
 pub use providers::Refresh;
 #[cfg(feature = "tower")]
 pub use service::ListRequest;
@@ -44,10 +48,11 @@ pub use system::StartError;
 #[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
 pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
-    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
-    EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteOptions, Health,
-    Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError,
-    RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
+    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DirectCall,
+    DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteIn,
+    ExecuteOptions, ExecuteTool, Health, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview,
+    Problem, Report, RestartPolicy, ResumeError, RetryPolicy, RunControl, StateError, Stop, SupervisorActor,
+    ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

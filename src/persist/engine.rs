@@ -17,8 +17,8 @@ use serde::ser::Error as _;
 use toolyard_actors::Yard;
 use toolyard_contract::{RowValue, name};
 
-use super::{StateFileError, StateRow, file_system::Disk, read, save};
-use crate::{Attached, Engine};
+use super::{StateFileError, StateRow, read, save};
+use crate::{Attached, Engine, replace::Disk};
 
 /// How many rows wait for the disk at most.
 const ROWS_AHEAD: usize = 1_024;

@@ -1,9 +1,7 @@
 //! State files: what the tools of an engine remember, in one file that is replaced as a whole.
 
 mod engine;
-mod file_system;
 mod format;
-mod replace;
 
 #[cfg(test)]
 mod sim;
@@ -17,11 +15,8 @@ use std::{
 
 use toolyard_actors::StateError;
 
-use self::{
-    file_system::{Disk, FileSystem},
-    format::{StateReader, StateWriter},
-    replace::replace_file,
-};
+use self::format::{StateReader, StateWriter};
+use crate::replace::{Disk, FileSystem, replace_file};
 
 pub use self::{engine::LoadedState, format::StateRow};
 

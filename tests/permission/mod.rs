@@ -8,6 +8,7 @@ mod policy;
 mod property;
 mod resume;
 mod spelling;
+mod store;
 mod suspend;
 
 use std::{collections::BTreeMap, sync::Arc};

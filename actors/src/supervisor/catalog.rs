@@ -67,6 +67,11 @@ impl Route {
         }
     }
 
+    /// Tells whether the tool keeps state.
+    pub(crate) fn keeps_state(&self) -> bool {
+        matches!(self, Self::State { .. })
+    }
+
     /// Tells whether calls may be sent now; replaces an actor that died.
     pub(crate) fn readiness(&self, agent: Option<&Arc<str>>) -> Readiness {
         match self {
@@ -179,6 +184,11 @@ impl Entry {
         }
     }
 
+    /// A tool that no actor stands behind: its calls can be checked and judged, not sent.
+    pub(crate) fn detached(tool: Arc<dyn Tool>) -> Self {
+        Self::new(tool, Route::State { scope: StateScope::Engine, shards: Vec::new() }, Vec::new())
+    }
+
     /// The tool.
     pub fn tool(&self) -> &Arc<dyn Tool> {
         &self.tool
@@ -187,11 +197,6 @@ impl Entry {
     /// What the tool says about itself.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
-    }
-
-    /// Tells whether a call that names the tool so means this one and no other.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
-        self.spec().name.trim() == name.trim() || names::looks_suffixed(name)
     }
 
     /// Compiles the schemas now, so that a tool that cannot be checked is found at registration.
@@ -471,7 +476,8 @@ impl Catalog {
     /// Lets `alias` stand for the tool `target`, unless a tool has that name.
     pub(crate) fn add_alias(&mut self, alias: &str, target: &str) -> Result<(), CatalogError> {
         self.aliases.insert(alias, target);
-        self.aliases.follow(alias, |_| false)?;
+        let is_tool = |name: &str| self.by_name.contains_key(name::key(name).as_ref());
+        self.aliases.follow(alias, is_tool)?;
         Ok(())
     }
 }

@@ -9,10 +9,11 @@ use compact_str::CompactString;
 use futures::{StreamExt, stream::FuturesUnordered};
 use toolyard_contract::{
     ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
-    ToolCall, Verdict,
+    Runner, ToolCall, ToolPattern, Verdict,
     arguments::{Injected, inject, without_filled},
     canonical::with_canonical_numbers,
-    plan,
+    names, plan,
+    runner::no_state,
 };
 
 use super::{
@@ -28,11 +29,21 @@ use crate::{
 /// The tools that one list sees: the engine's, then those declared for the list alone.
 pub(crate) struct Scope {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) guests: Option<Catalog>,
+    pub(crate) guests: Option<Arc<Catalog>>,
     pub(crate) activation: ActivationController,
+    /// Patterns of the tools that it may call; all of these lists of them count.
+    pub(crate) only: Vec<Arc<[ToolPattern]>>,
 }
 
 impl Scope {
+    /// Tells whether the list may call a tool.
+    fn may_call(&self, entry: &Entry) -> bool {
+        let matches = |patterns: &Arc<[ToolPattern]>| {
+            patterns.iter().any(|pattern| pattern.matches(&entry.spec().name))
+        };
+        self.only.iter().all(matches)
+    }
+
     /// Finds the tool that a call means. A tool that has exactly this name comes before all that differ from it
     /// in their spelling.
     ///
@@ -43,8 +54,8 @@ impl Scope {
         let Some(guests) = &self.guests else { return own.ok_or_else(|| self.unknown(name)) };
         let is_alias = || self.catalog.aliases().any(|(alias, _)| alias.trim() == name.trim());
         match (own, guests.get(name)) {
-            (Some(own), Some(guest)) if !own.is_named(name) && !is_alias() => {
-                if guest.is_named(name) {
+            (Some(own), Some(guest)) if !is_named(own, name) && !is_alias() => {
+                if is_named(guest, name) {
                     Ok(guest)
                 } else {
                     Err(ambiguous(name, own, guest))
@@ -65,8 +76,13 @@ impl Scope {
     }
 
     fn unknown(&self, name: &str) -> String {
-        self.catalog.unknown(name, |entry| entry.is_active(&self.activation))
+        self.catalog.unknown(name, |entry| entry.is_active(&self.activation) && self.may_call(entry))
     }
+}
+
+/// Tells whether a call that names a tool so means that one and no other.
+fn is_named(entry: &Entry, name: &str) -> bool {
+    entry.spec().name.trim() == name.trim() || names::looks_suffixed(name)
 }
 
 fn ambiguous(name: &str, one: &Entry, other: &Entry) -> String {
@@ -251,6 +267,17 @@ fn fit(
     if !entry.is_active(&scope.activation) {
         return Err(Finished::without_output(Outcome::Inactive, entry.inactive()));
     }
+    if !scope.may_call(entry) {
+        let error =
+            format!("tool {name:?}: the call that submitted this list does not let it call this tool");
+        return Err(Finished::without_output(Outcome::Inactive, error));
+    }
+    if let Some(runner) = &options.runner
+        && entry.route.keeps_state()
+        && !takes_state(&**runner, entry)
+    {
+        return Err(Finished::without_output(Outcome::NotStarted, no_state(&entry.spec().name)));
+    }
     if let Some(row) = entry.route.row(options.agent.as_ref())
         && options.ancestry.held.iter().any(|(tool, held)| *tool == entry.spec().name && *held == row)
     {
@@ -285,6 +312,11 @@ fn fit(
     // What the runtime has replaced is not kept either: it will not be executed.
     let own_arguments = (!filled.is_empty()).then(|| without_filled(&own, &filled).into_owned());
     Ok(Fit { run: Runnable { entry: entry.clone(), arguments: text }, decision, own_arguments, filled })
+}
+
+/// Asks a runner, whose code may panic, whether it takes a tool that keeps state.
+fn takes_state(runner: &dyn Runner, entry: &Entry) -> bool {
+    catch_unwind(AssertUnwindSafe(|| runner.takes_state(&*entry.tool))).unwrap_or(false)
 }
 
 /// Asks the tool, whose code may panic, whether the call may overlap.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use toolyard_contract::{
-    Detail, InjectPolicy, Need, Outcome, ParkedCall, SuspendedCall, ToolResult, ToolSpec,
+    Arguments, Detail, InjectPolicy, Need, Outcome, ParkedCall, SuspendedCall, ToolCall, ToolResult,
+    ToolSpec,
     arguments::{inject, without_values_of_the_runtime},
     name,
 };
@@ -29,7 +30,6 @@ pub(crate) struct Asking {
 /// The calls of one list that wait.
 pub(crate) struct Parking {
     shared: Arc<Shared>,
-    scope: Scope,
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
     inject_policy: InjectPolicy,
@@ -39,10 +39,9 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    pub(super) fn new(shared: &Arc<Shared>, scope: Scope, options: &ExecuteOptions) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, options: &ExecuteOptions) -> Self {
         Self {
             shared: shared.clone(),
-            scope,
             agent: options.agent.clone(),
             injected: options.injected.clone(),
             inject_policy: options.inject_policy,
@@ -65,25 +64,25 @@ impl Parking {
 
     /// Parks the calls whose tools have asked for a value, names every request in its call's result,
     /// and gives the calls that wait, in call order.
-    pub(super) fn finish(mut self, results: &mut [ToolResult]) -> Vec<ParkedCall> {
+    pub(super) fn finish(mut self, scope: &Scope, results: &mut [ToolResult]) -> Vec<ParkedCall> {
         for call in &self.calls {
             results[call.index].request = Some(call.call.request_id.clone());
         }
         let waits = |result: &&mut ToolResult| result.outcome == Outcome::Suspended;
         for result in results.iter_mut().filter(waits).filter(|result| result.request.is_none()) {
-            self.park_asked(result);
+            self.park_asked(scope, result);
         }
         self.calls.sort_by_key(|call| call.index);
         self.calls
     }
 
-    fn park_asked(&mut self, result: &mut ToolResult) {
+    fn park_asked(&mut self, scope: &Scope, result: &mut ToolResult) {
         let kept = result.detail.as_mut().and_then(|detail| detail.kept.take());
         if result.detail.as_deref() == Some(&Detail::default()) {
             result.detail = None;
         }
         let name = &result.tool;
-        let entry = if self.resumed { self.scope.exact(name) } else { self.scope.get(name) }.cloned();
+        let entry = if self.resumed { scope.exact(name) } else { scope.get(name) }.cloned();
         let given_back = result.output.take().and_then(|output| {
             let injected = self.injected.as_deref();
             without_values_of_the_runtime(
@@ -121,12 +120,15 @@ impl Parking {
     ) {
         let binding = self.permissions().bind(spec, policy, self.agent.as_deref());
         let executed = executed(&arguments, spec, self.injected.as_deref(), self.inject_policy);
-        let call = SuspendedCall {
-            request_id: binding.request_id(&need, &executed),
-            tool: name::key(&label.tool).into_owned(),
-            tool_call_id: label.id.as_text().map(str::trim).unwrap_or_default().to_owned(),
-            arguments: RawValue::from_string(arguments).ok(),
+        let request = binding.request_id(&need, &executed);
+        let made = ToolCall {
+            name: label.tool.clone(),
+            arguments: Arguments::Json(arguments),
+            id: label.id.clone(),
         };
+        // An alias, or the name that a provider sees, may lead elsewhere when the call goes on.
+        let tool = name::key(&spec.name).into_owned();
+        let call = SuspendedCall { tool, ..SuspendedCall::new(&made, request) };
         self.calls.push(ParkedCall { index, call, need, reason, binding, kept, claimed: false });
     }
 

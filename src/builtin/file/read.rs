@@ -9,8 +9,10 @@ use toolyard_contract::{
 };
 
 use super::{
-    DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot, encoding, path_argument::path_argument,
-    regular::open_regular, root::resource_of,
+    DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot, encoding,
+    path_argument::{extract_path, path_argument},
+    regular::open_regular,
+    root::resource_of,
 };
 
 /// The tool `file_read`: gives the text of one file.
@@ -48,6 +50,13 @@ impl FileReadTool {
     pub fn extensions(mut self, extensions: Extensions) -> Self {
         self.extensions = extensions;
         self
+    }
+
+    /// Gives the path that a call's arguments (the text of a JSON object) name: `path`, or else `input`, trimmed; empty
+    /// text where there is none.
+    #[must_use]
+    pub fn extract_path(arguments: &str) -> String {
+        extract_path(arguments)
     }
 
     fn read(&self, arguments: &Arguments, call: &CallContext) -> Result<String, Failure> {

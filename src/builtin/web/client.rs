@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use reqwest::{StatusCode, Url, header::HeaderMap};
 use tokio::time::{Instant, sleep, timeout_at};
+use toolyard_actors::moment;
 use toolyard_contract::Failure;
 
 use super::{
@@ -85,7 +86,7 @@ impl WebClient {
             }
         }
         let attempts = attempts.unwrap_or(self.config.attempts);
-        let until = Instant::now() + self.config.timeout;
+        let until = moment::from_now(self.config.timeout);
         let all_tries = self.try_until(&request, attempts, until, may_follow);
         timeout_at(until, all_tries).await.unwrap_or_else(|_| {
             let seconds = self.config.timeout.as_secs_f64();
@@ -114,7 +115,7 @@ impl WebClient {
             };
             let pause = retry::pause(tries).max(asked.unwrap_or_default());
             // What cannot be tried in time is better said now.
-            if !passes || tries >= attempts || Instant::now() + pause >= until {
+            if !passes || tries >= attempts || moment::from_now(pause) >= until {
                 return answer;
             }
             sleep(pause).await;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{Answer, Answers, Need, ParkedCall};
-use crate::{Batch, CallId, Outcome, PermissionCheck, ToolResult, name, result::micros};
+use crate::{Arguments, Batch, CallId, Outcome, PermissionCheck, ToolResult, name, result::micros};
 
 /// The version of the record that is written and read. Approvals of version 1 were not bound to the tool's own name,
 /// to the resource and to one use, so they are not taken.
@@ -30,6 +30,7 @@ pub struct SuspendedList {
     /// The calls that wait.
     pub parked: Vec<ParkedCall>,
     /// The requests that have been answered or replaced.
+    #[serde(deserialize_with = "trimmed")]
     pub used: Vec<String>,
     /// The declared tools that were answered by their own arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -200,8 +201,8 @@ impl SuspendedList {
                 format!("call {index} waits, but has ended {}", result.outcome)
             } else if result.request.as_ref() != Some(&call.request_id) {
                 format!("the result of call {index} names another request")
-            } else if name::key(&result.tool) != name::key(&call.tool) {
-                format!("call {index} is of tool {:?}, its result of {:?}", call.tool, result.tool)
+            } else if name::key(&binding.tool) != call.tool {
+                format!("call {index} is of tool {:?}, its request of {:?}", call.tool, binding.tool)
             } else if binding.agent != self.agent {
                 let agent = |agent: &Option<String>| agent.clone().unwrap_or_else(|| "nobody".to_owned());
                 format!(
@@ -336,9 +337,8 @@ impl SuspendedList {
             }
             Some(Answer::Input(value)) => Standing::Input { value: value.clone(), kept: parked.kept.clone() },
             Some(Answer::ApproveChanged(arguments)) => {
-                // What is not JSON goes on as text, and is refused by the gate like any other.
-                let raw = RawValue::from_string(arguments.clone());
-                parked.call.arguments = raw.or_else(|_| serde_json::value::to_raw_value(arguments)).ok();
+                // What is no JSON object is refused by the gate like that of any other call.
+                parked.call.arguments = Some(Arguments::Json(arguments.clone()));
                 Standing::Approved { check: None }
             }
             Some(Answer::Approve | Answer::ApproveForSession) => {
@@ -380,4 +380,10 @@ impl SuspendedList {
     pub fn add_elapsed(&mut self, elapsed: std::time::Duration) {
         self.elapsed_us = self.elapsed_us.saturating_add(micros(elapsed));
     }
+}
+
+/// Reads ids of requests, around which space does not count.
+fn trimmed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let ids = Vec::<String>::deserialize(deserializer)?;
+    Ok(ids.into_iter().map(|id| id.trim().to_owned()).collect())
 }

@@ -2,9 +2,12 @@
 
 mod answer;
 mod call;
+#[cfg(test)]
+mod call_tests;
 mod list;
 mod parked;
 mod store;
+mod stored;
 #[cfg(test)]
 mod tests;
 
