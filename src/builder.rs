@@ -7,7 +7,8 @@ use toolyard_actors::{
     AgentLimits, CatalogChange, OverflowConfig, RestartPolicy, RetryPolicy, ToolLimits, YardConfig,
 };
 use toolyard_contract::{
-    ActivationController, IntoTool, PermissionPolicy, ProviderOptions, RulePolicy, ToolProvider,
+    ActivationController, IntoTool, PermissionPolicy, PermissionRules, ProviderOptions, RulePolicy,
+    ToolProvider,
 };
 
 #[cfg(feature = "python")]
@@ -106,6 +107,7 @@ impl EngineBuilder {
         }
         self.builtins = Builtins { tools: tools.tools().to_vec(), said: config.clone() };
         if !config.permissions.is_empty() {
+            warn_of_rules(&config.permissions);
             self = self.permissions(RulePolicy::new(config.permissions.clone())?);
         }
         Ok(self.tools(tools))
@@ -341,5 +343,17 @@ impl EngineBuilder {
 impl fmt::Debug for EngineBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EngineBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// Warns of the rules whose patterns match nothing that there can be: they would deny and ask about nothing.
+fn warn_of_rules(rules: &PermissionRules) {
+    for rule in &rules.rule {
+        let doubt = rule.doubt();
+        #[cfg(feature = "http")]
+        let doubt = doubt.or_else(|| crate::builtin::web::url_doubt(rule));
+        if let Some(doubt) = doubt {
+            tracing::warn!("{doubt}");
+        }
     }
 }

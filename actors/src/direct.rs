@@ -116,8 +116,8 @@ impl DirectCall {
 
     fn checked(&self, entry: &Entry) -> Result<String, ArgumentError> {
         let text = self.arguments.clone().into_object_text(entry.spec())?;
-        let text = inject(text, entry.spec(), &self.injected, self.policy)?;
-        entry.check_arguments(text, false)
+        let injected = inject(text, entry.spec(), Some(&self.injected), self.policy)?;
+        entry.check_arguments(injected.text, false)
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Guarded<T>(Option<BoxFuture<'static, T>>);
 pub(crate) enum Ended<T> {
     Returned(T),
     Panicked(String),
+    /// Nothing ran: it would do something else than what was permitted.
+    Refused(Box<Finished>),
 }
 
 /// Runs user code that starts work; a panic in it is an end too.
@@ -119,6 +121,7 @@ impl<T> Ended<T> {
         match self {
             Self::Returned(returned) => Ended::Returned(take(returned)),
             Self::Panicked(message) => Ended::Panicked(message),
+            Self::Refused(finished) => Ended::Refused(finished),
         }
     }
 }
@@ -134,6 +137,7 @@ impl Ended<ToolReturn> {
                 finished.detail.get_or_insert_default().traceback = Some(message);
                 finished
             }
+            Self::Refused(finished) => *finished,
         }
     }
 }

@@ -84,7 +84,7 @@ impl Preview {
         let asking = asking.into_iter().map(|asking| Problem {
             index: asking.position as usize,
             outcome: Outcome::Suspended,
-            error: format!("would wait for approval of {} {}", asking.check.action, asking.check.resource),
+            error: format!("would wait for approval of {}", asking.check),
         });
         let mut problems: Vec<_> = refused.chain(asking).collect();
         problems.sort_by_key(|problem| problem.index);

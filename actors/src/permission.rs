@@ -15,7 +15,8 @@ use rustc_hash::FxHashMap;
 use tokio::time::timeout;
 use toolyard_contract::{
     Binding, Judgement, Outcome, PermissionCheck, PermissionContext, PermissionDecision, PermissionPolicy,
-    PermissionRule, Standing, ToolSpec, Verdict, canonical::canonical, permission::CompiledRule,
+    PermissionRule, Standing, ToolSpec, Verdict, arguments::without_filled, canonical::canonical,
+    permission::CompiledRule,
 };
 
 use crate::{guard::call_host, reply::Finished, supervisor::catalog::Entry};
@@ -71,7 +72,16 @@ pub(crate) struct Judged {
     pub(crate) decision: PermissionDecision,
     /// The model's own arguments, where the runtime has filled some in since.
     pub(crate) arguments: Option<String>,
+    /// The parameters that it has filled in.
+    pub(crate) filled: Vec<String>,
     pub(crate) waits: Option<BoxFuture<'static, PermissionDecision>>,
+}
+
+/// What the policy has let pass for one call.
+pub(crate) struct Passed {
+    pub(crate) check: PermissionCheck,
+    /// The parameters that the runtime has filled in.
+    filled: Vec<String>,
 }
 
 impl Permissions {
@@ -88,35 +98,64 @@ impl Permissions {
         version.unwrap_or_else(|| format!("unknown-{:016x}", fastrand::u64(..)))
     }
 
-    /// Asks about one call; `None` when there is nothing to judge.
+    /// Asks about one call; `None` when there is nothing to judge. `filled` names the parameters that the
+    /// runtime has filled in.
     pub(crate) fn judge(
         &self,
         entry: &Entry,
         position: u32,
         arguments: &str,
+        filled: Vec<String>,
         agent: Option<&str>,
         standing: Option<&Standing>,
     ) -> Result<Option<Judged>, Finished> {
         let ask_again = matches!(standing, Some(Standing::AskAgain));
-        if self.config.policy.is_none() && !ask_again {
+        let approved = match standing {
+            Some(Standing::Approved { check }) => check.as_ref(),
+            _ => None,
+        };
+        if self.config.policy.is_none() && !ask_again && approved.is_none() {
             return Ok(None);
         }
-        let context = PermissionContext { agent, effects: entry.spec().effects.said() };
-        let check = catch_unwind(AssertUnwindSafe(|| entry.tool.permission_check(arguments, &context)))
-            .map_err(|_| {
-                let error = format!("tool {:?}: panicked while saying what the call does", entry.spec().name);
-                Finished::without_output(Outcome::Panicked, error)
-            })?;
-        let check = match check {
+        let context = PermissionContext { agent, effects: entry.spec().effects.said(), filled: &filled };
+        let check = match checked(entry, arguments, &context)? {
             Some(check) => check,
-            None if ask_again => whole_call(entry.spec(), arguments),
+            None if ask_again || approved.is_some() => whole_call(entry.spec(), arguments, &filled),
             None => return Ok(None),
         };
+        if let Some(approved) = approved.filter(|approved| **approved != check) {
+            let PermissionCheck { action, resource } = &check;
+            let error = format!(
+                "tool {:?}: not permitted: what the call names has changed since it was approved: {} of {:?} was \
+                 approved, and this is {action} of {resource:?} now",
+                entry.spec().name,
+                approved.action,
+                approved.resource
+            );
+            return Err(Finished::without_output(Outcome::Denied, error));
+        }
         let (mut decision, waits) = self.decide(&check, &context);
         if waits.is_none() {
             decision = stand(decision, standing);
         }
-        Ok(Some(Judged { position, check, decision, arguments: None, waits }))
+        Ok(Some(Judged { position, check, decision, arguments: None, filled, waits }))
+    }
+
+    /// Asks about something more that a call under way does.
+    pub(crate) async fn judge_more(
+        &self,
+        check: &PermissionCheck,
+        agent: Option<&str>,
+        effects: Option<&[String]>,
+    ) -> PermissionDecision {
+        let waits = {
+            let (decision, waits) = self.decide(check, &PermissionContext { agent, effects, filled: &[] });
+            match waits {
+                Some(waits) => waits,
+                None => return decision,
+            }
+        };
+        waits.await
     }
 
     fn decide(
@@ -201,6 +240,47 @@ impl Permissions {
     }
 }
 
+impl Passed {
+    pub(crate) fn new(judged: Judged) -> (u32, Self) {
+        (judged.position, Self { check: judged.check, filled: judged.filled })
+    }
+
+    /// Looks again, just before the call's work begins, whether it would do what was judged.
+    ///
+    /// # Errors
+    /// The answer of the call, when it would do something else by now.
+    pub(crate) fn still_holds(
+        &self,
+        entry: &Entry,
+        arguments: &str,
+        agent: Option<&str>,
+    ) -> Result<(), Finished> {
+        let effects = entry.spec().effects.said();
+        let context = PermissionContext { agent, effects, filled: &self.filled };
+        match checked(entry, arguments, &context)? {
+            Some(now) if now != self.check => {
+                let failure = self.check.changed_to(&now.resource);
+                let error = format!("tool {:?}: {}", entry.spec().name, failure.error);
+                Err(Finished::without_output(failure.outcome, error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Asks a tool, whose code may panic, what a call does.
+fn checked(
+    entry: &Entry,
+    arguments: &str,
+    context: &PermissionContext<'_>,
+) -> Result<Option<PermissionCheck>, Finished> {
+    let check = catch_unwind(AssertUnwindSafe(|| entry.tool.permission_check(arguments, context)));
+    check.map_err(|_| {
+        let error = format!("tool {:?}: panicked while saying what the call does", entry.spec().name);
+        Finished::without_output(Outcome::Panicked, error)
+    })
+}
+
 impl Judged {
     /// Waits for the policy's answer.
     pub(crate) async fn decided(&mut self, standing: Option<&Standing>) {
@@ -213,7 +293,7 @@ impl Judged {
 /// What an earlier answer makes of a decision.
 fn stand(mut decision: PermissionDecision, standing: Option<&Standing>) -> PermissionDecision {
     match (standing, decision.verdict) {
-        (Some(Standing::Approved), Verdict::Ask) => {
+        (Some(Standing::Approved { .. }), Verdict::Ask) => {
             decision.verdict = Verdict::Allow;
             decision.rule = format!("approved; {}", decision.rule);
         }
@@ -237,7 +317,8 @@ fn panicked() -> PermissionDecision {
     PermissionDecision::new(Verdict::Deny, "the policy panicked")
 }
 
-fn whole_call(spec: &ToolSpec, arguments: &str) -> PermissionCheck {
-    let resource = canonical(arguments).unwrap_or_else(|_| arguments.to_owned());
+fn whole_call(spec: &ToolSpec, arguments: &str, filled: &[String]) -> PermissionCheck {
+    let shown = without_filled(arguments, filled);
+    let resource = canonical(&shown).unwrap_or_else(|_| shown.into_owned());
     PermissionCheck { action: spec.name.clone(), resource }
 }

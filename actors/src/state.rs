@@ -158,6 +158,9 @@ impl StateActor {
     /// Starts a call on its row; what does not wait is committed at once.
     fn begin(&self, key: &RowKey, begun: &Begun, arguments: String) -> Step {
         let _in_span = begun.span.enter();
+        if let Err(changed) = begun.run.still_permitted(&begun.entry, begun.position, &arguments) {
+            return Step::Ended(begun.timed(changed));
+        }
         let invocation = begun.invocation(arguments, true);
         let started = {
             let mut shard = self.shard.lock();

@@ -103,8 +103,12 @@ enum First {
     Waits(Guarded<ToolReturn>),
 }
 
-/// Asks the tool, or the runner in its place, for the work of a call, which may be done at once.
+/// Asks the tool, or the runner in its place, for the work of a call, which may be done at once. What a policy
+/// has let pass is looked at once more: calls before this one may have changed what it names.
 fn work_of(begun: &Begun, invocation: Invocation) -> Result<Guarded<ToolReturn>, Ended<ToolReturn>> {
+    if let Err(changed) = begun.run.still_permitted(&begun.entry, begun.position, &invocation.arguments) {
+        return Err(Ended::Refused(Box::new(changed)));
+    }
     let start = || match begun.run.runner() {
         Some(runner) => runner.run(begun.entry.tool.clone(), invocation),
         None => begun.entry.tool.clone().call(invocation),

@@ -87,6 +87,8 @@ struct Permission<'a> {
     index: usize,
     action: &'a str,
     resource: &'a str,
+    /// The call's own rule, to be pasted under `[[permissions.rule]]`.
+    as_rule: String,
     verdict: Verdict,
     rule: &'a str,
 }
@@ -110,6 +112,7 @@ impl<'a> PlanDocument<'a> {
             index: permission.index,
             action: &permission.check.action,
             resource: &permission.check.resource,
+            as_rule: permission.check.to_string(),
             verdict: permission.decision.verdict,
             rule: &permission.decision.rule,
         };

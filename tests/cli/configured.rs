@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
-use super::{json, outcomes, toolyard};
+use super::{json, outcomes, run, toolyard};
 
 const LIST: &str = r#"[{"name": "calculator", "arguments": "1+1"}, {"name": "file_read", "arguments": {"path": "note.txt"}}]"#;
 
@@ -90,6 +90,28 @@ fn a_bad_configuration_is_one_line_with_file_line_and_column_and_exit_status_2()
     let (_, status, error) = call(folder.path(), &["--config", "none.toml"]);
     assert_eq!(status, 2);
     assert!(error.starts_with("toolyard: none.toml: "), "{error}");
+}
+
+#[test]
+fn a_rule_that_can_match_nothing_is_warned_of_with_what_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("rules.toml");
+    let rules = r#"
+[permissions]
+rule = [
+  { action = "pay", resource = '{"amount":1000}', verdict = "deny" },
+  { action = "file.*", resource = "./secret/*", verdict = "deny" },
+  { action = "http.request", resource = "http://h:80/admin", verdict = "deny" },
+  { action = "file.*", resource = "secret/*", verdict = "deny" },
+]
+"#;
+    std::fs::write(&config, rules).unwrap();
+    let output = run(&["plan", "--config", config.to_str().unwrap(), "examples/calls.json"], "");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(errors.lines().count(), 3, "{errors}");
+    for meant in [r#"write '\{"amount":1000\}'"#, "matches no file", "write 'http://h/admin'"] {
+        assert!(errors.contains(meant), "{errors}");
+    }
 }
 
 #[test]

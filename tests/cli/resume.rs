@@ -187,7 +187,8 @@ fn a_plan_prints_verdict_and_rule_of_each_call_the_same_way_every_time() {
     let permissions = json(&first)["permissions"].clone();
     assert_eq!(
         permissions[0],
-        json!({"index": 0, "action": "file.write", "resource": "guarded/0.txt", "verdict": "ask",
+        json!({"index": 0, "action": "file.write", "resource": "guarded/0.txt",
+               "as_rule": "action = 'file.write', resource = 'guarded/0.txt'", "verdict": "ask",
                "rule": "rule 1: ask file.write guarded/*"})
     );
     assert_eq!(

@@ -143,6 +143,31 @@ fn injected_values_reach_only_tools_that_declare_them_and_keep_their_calls_alone
 }
 
 #[test]
+fn a_name_means_the_tool_that_has_exactly_it_and_one_that_fits_two_means_none() {
+    let plain = |name: &'static str| tool(ToolSpec::new(name), move |_| async move { Ok(name.into()) });
+    let engine =
+        Engine::builder().tool(plain("Pay")).tool(plain("other")).alias("refund", "other").build().unwrap();
+    let options = ExecuteOptions::new()
+        .guest(Arc::new(plain("refund")))
+        .guest(Arc::new(plain("pay")))
+        .guest(Arc::new(plain("OTHER")));
+    let names = ["Pay", "pay", " pay ", "PAY", "other", "OTHER", "Other", "refund"];
+    let calls = names.map(|name| call(name, json!({}))).to_vec();
+    let report = engine.execute_blocking(calls, options).unwrap();
+    let ran = |at: usize| report.results[at].output.as_ref().map(|output| output.to_text().to_owned());
+    let exact = [ran(0), ran(1), ran(2), ran(4), ran(5)];
+    assert_eq!(exact, ["Pay", "pay", "pay", "other", "OTHER"].map(|name| Some(name.into())));
+    let by_alias = report.results.last().unwrap().output.as_ref().unwrap();
+    assert_eq!(by_alias.to_text(), "other", "an alias is a name of the engine's own tool");
+    for (at, both) in [(3, ["\"Pay\"", "\"pay\""]), (6, ["\"other\"", "\"OTHER\""])] {
+        let result = &report.results[at];
+        assert_eq!(result.outcome, Outcome::UnknownTool, "{result:?}");
+        let error = result.error.as_deref().unwrap();
+        assert!(both.iter().all(|name| error.contains(name)), "{error}");
+    }
+}
+
+#[test]
 fn a_runner_takes_the_place_of_the_tools_own_body() {
     struct Elsewhere;
     impl Runner for Elsewhere {

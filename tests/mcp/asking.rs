@@ -257,6 +257,25 @@ async fn a_question_waits_until_it_can_only_come_from_one_call() {
 }
 
 #[tokio::test]
+async fn what_a_call_asks_too_much_is_no_question_of_the_next() {
+    let server = Asking::new("sessions");
+    let engine = server.plain_engine().await;
+    for _ in 0..3 {
+        let flood = report(&engine, &["s_flood"]).await;
+        // The server has answered meanwhile; the first question may have come before the answer or after it.
+        assert!(matches!(flood.results[0].outcome, Outcome::Suspended | Outcome::Ok), "{flood:?}");
+        let next = report(&engine, &["s_touch", "s_say"]).await;
+        assert!(next.all_ok() && next.parked.is_empty(), "{next:?}");
+        // One that asks itself is asked about in its own words.
+        let asks = report(&engine, &["s_ask"]).await;
+        assert!(asks.parked[0].reason.contains("Who are you?"), "{}", asks.parked[0].reason);
+        let result = answered(&engine, &asks, &json!({"name": "Ada"})).await;
+        assert_eq!(said(&result)[0]["who"]["content"]["name"], "Ada");
+    }
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn the_host_answers_for_its_model_and_names_roots() {
     for form in FORMS {
         let server = Asking::new(form);

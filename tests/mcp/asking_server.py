@@ -10,7 +10,7 @@ import os
 import sys
 
 HAS_SESSIONS = sys.argv[1] == "sessions"
-TOOLS = ["ask", "ask_twice", "ask_both", "model", "where", "wait", "say", "touch", "later"]
+TOOLS = ["ask", "ask_twice", "ask_both", "model", "where", "wait", "say", "touch", "later", "flood"]
 OFFERS = {"tools": {}, "resources": {"subscribe": True}, "completions": {}, "logging": {}}
 US = {"name": "asking", "version": "1"}
 NAME = {"type": "object", "properties": {"name": {"type": "string"}, "title": {"type": "string", "default": "Dr"}}, "required": ["name"]}
@@ -73,6 +73,11 @@ def call(id, name, params):
         if HAS_SESSIONS:
             send({"method": "notifications/resources/updated", "params": updated})
         return answer(id, text("touched"))
+    if name == "flood":  # asks without end and waits for nothing
+        for n in range(500):
+            waiting[f"flood{n}"] = lambda value: None
+            send({"id": f"flood{n}", **elicit("Flood?")})
+        return answer(id, text("flooded"))
     wants = WANTS[name]
     if HAS_SESSIONS:
         note(f"{name} begins")

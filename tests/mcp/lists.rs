@@ -70,6 +70,19 @@ async fn tools_whose_plain_names_are_alike_are_both_there() {
 }
 
 #[tokio::test]
+async fn a_name_keeps_its_tool_when_the_server_lists_a_twin() {
+    let engine = engine_with([("s", server(["plain", "Grown"]))]).await;
+    assert_eq!(output(&engine, "s_grown", json!({})).await, "Grown", "there is one that it can mean");
+    output(&engine, "s_grow", json!({})).await;
+    let twin = || tools(&engine).into_iter().find(|name| name.starts_with("s_grown_x"));
+    eventually("the twin", || twin().is_some()).await;
+    assert_eq!(output(&engine, "s_Grown", json!({})).await, "Grown");
+    assert_eq!(output(&engine, "s_grown", json!({})).await, "Grown");
+    assert_eq!(output(&engine, &twin().unwrap(), json!({})).await, "grown");
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn entries_that_are_no_tools_are_left_out_alone_and_the_status_names_them() {
     let engine = engine_with([("s", server(["broken"]))]).await;
     assert_eq!(tools(&engine), ["s_echo", "s_pid"]);

@@ -1,9 +1,13 @@
 //! Who may run what: policies, calls that wait, and lists that go on.
 
+mod bound;
+mod changed;
+mod injected;
 mod kill;
 mod policy;
 mod property;
 mod resume;
+mod spelling;
 mod store;
 mod suspend;
 

@@ -34,7 +34,7 @@ fn a_denied_call_does_not_run_and_its_siblings_do() {
     let (report, _) = run(&engine, vec![nth("free", 0), nth("banned", 1), nth("free", 2)]);
     assert_eq!(outcomes(&report), ["ok", "denied", "ok"]);
     let error = report.results[1].error.as_deref();
-    assert_eq!(error, Some(r#"tool "banned": not permitted: banned {"n":1}"#));
+    assert_eq!(error, Some(r#"tool "banned": not permitted: action = 'banned', resource = '\{"n":1\}'"#));
     assert_eq!((report.parked.len(), counts.ran_once()), (0, vec![0, 2]));
 }
 

@@ -1,7 +1,11 @@
 //! Every hop is judged like a first request, and none takes secrets along.
 
 use serde_json::json;
-use toolyard::{Outcome, builtin::web::AddressPolicy};
+use toolyard::{
+    Engine, ExecuteOptions, Outcome, PermissionRule, PermissionRules, RulePolicy, ToolCall, ToolResult,
+    Verdict,
+    builtin::{http::HttpTool, web::AddressPolicy},
+};
 
 use super::{
     error, get, http, local, output,
@@ -93,4 +97,60 @@ fn a_post_is_sent_on_as_it_is_only_where_the_server_says_so() {
         let next = &server.requests()[1];
         assert_eq!((next.line.as_str(), next.body.as_str()), (line, body));
     }
+}
+
+/// One call of the tool `http` under rules.
+fn judged(rules: Vec<PermissionRule>, url: &str) -> ToolResult {
+    let policy = RulePolicy::new(PermissionRules { default: Verdict::Allow, rule: rules }).unwrap();
+    let engine = Engine::builder().tool(HttpTool::new(local())).permissions(policy).build().unwrap();
+    let calls = vec![ToolCall::new("http", json!({"url": url}).into())];
+    engine.execute_blocking(calls, ExecuteOptions::new()).unwrap().results.remove(0)
+}
+
+#[test]
+fn every_redirect_is_judged_by_the_policy_however_it_is_written() {
+    for (verdict, reason) in
+        [(Verdict::Deny, "not permitted: action = "), (Verdict::Ask, "would have to approve")]
+    {
+        for place in [
+            "/admin",
+            "/%61dmin#x",
+            "/x/../admin",
+            "http://[::ffff:127.0.0.1]:PORT/admin",
+            "//127.1:PORT/admin?",
+        ] {
+            let server = Server::start(move |_, request, stream| {
+                let port = request.header("host").unwrap().rsplit(':').next().unwrap();
+                let answer = match request.path() {
+                    "/a" => to("/b"),
+                    "/b" => to(&place.replace("PORT", port)),
+                    _ => answer("200 OK", "", "secret"),
+                };
+                send(stream, &answer)
+            });
+            let admin = PermissionRule::new(verdict, "http.request", server.url("/admin"));
+            let result = judged(vec![admin], &server.url("/a"));
+            assert_eq!(result.outcome, Outcome::Denied, "{place}: {result:?}");
+            assert!(error(&result).contains("redirects to where the call may not go"), "{}", error(&result));
+            assert!(
+                error(&result).contains(reason) && error(&result).contains("/admin"),
+                "{}",
+                error(&result)
+            );
+            let seen: Vec<_> = server.requests().iter().map(|request| request.path().to_owned()).collect();
+            assert_eq!(seen, ["/a", "/b"]);
+        }
+    }
+}
+
+#[test]
+fn a_redirect_that_the_policy_permits_is_followed() {
+    let server = Server::start(|_, request, stream| {
+        send(stream, &if request.path() == "/a" { to("/b") } else { answer("200 OK", "", "there") })
+    });
+    let rules = vec![
+        PermissionRule::new(Verdict::Allow, "http.request", server.url("/*")),
+        PermissionRule::new(Verdict::Deny, "*", "*"),
+    ];
+    assert_eq!(output(&judged(rules, &server.url("/a")))["body"], "there");
 }

@@ -150,6 +150,9 @@ pub enum ArgumentError {
     /// The object does not fit the tool's schema.
     #[error("{0}")]
     Schema(String),
+    /// The model gives a value that only the runtime may give.
+    #[error("argument {0:?} is for the runtime to fill in: leave it out")]
+    NotForTheModel(String),
 }
 
 impl ArgumentError {
@@ -177,42 +180,91 @@ pub enum InjectPolicy {
     ExplicitWins,
 }
 
+/// Arguments with the runtime's values in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Injected {
+    /// The text of the object that the tool gets.
+    pub text: String,
+    /// The parameters that the runtime has filled in: their values are shown to nobody.
+    pub filled: Vec<String>,
+}
+
 /// Merges values of the runtime into the arguments for the parameters that `spec` declares as
-/// injected, and gives the merged object's text.
+/// injected. Other parameters are the model's, whatever they are called.
 ///
 /// # Errors
-/// When `arguments` is not a JSON object.
+/// When `arguments` is not a JSON object, or the model gives a value for an injected parameter that the
+/// runtime does not fill in and explicit values are not let win: the model must not be able to choose it.
 pub fn inject(
     arguments: String,
     spec: &ToolSpec,
-    injected: &Map<String, Value>,
+    injected: Option<&Map<String, Value>>,
     policy: InjectPolicy,
-) -> Result<String, ArgumentError> {
-    let wanted: Vec<&String> = spec.injected.iter().filter(|name| injected.contains_key(*name)).collect();
-    if wanted.is_empty() {
-        return Ok(arguments);
+) -> Result<Injected, ArgumentError> {
+    if spec.injected.is_empty() {
+        return Ok(Injected { text: arguments, filled: Vec::new() });
     }
     // Raw values, so that the model's integers stay exact.
     let mut merged: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(&arguments).map_err(|e| ArgumentError::Strict(e.into()))?;
-    for name in wanted {
-        let keep_explicit = policy == InjectPolicy::ExplicitWins && merged.contains_key(name);
-        if let (false, Ok(raw)) = (keep_explicit, serde_json::value::to_raw_value(&injected[name])) {
-            merged.insert(name.clone(), raw);
+    let (mut filled, mut dropped) = (Vec::new(), false);
+    for name in &spec.injected {
+        if spec.fills_in {
+            dropped |= merged.remove(name).is_some();
+            continue;
+        }
+        let is_explicit = merged.contains_key(name);
+        if is_explicit && policy == InjectPolicy::ExplicitWins {
+            continue;
+        }
+        match injected.and_then(|injected| injected.get(name)).map(serde_json::value::to_raw_value) {
+            Some(Ok(raw)) => {
+                merged.insert(name.clone(), raw);
+                filled.push(name.clone());
+            }
+            _ if is_explicit => return Err(ArgumentError::NotForTheModel(name.clone())),
+            _ => {}
         }
     }
-    serde_json::to_string(&merged).map_err(|e| ArgumentError::Strict(e.into()))
+    if filled.is_empty() && !dropped {
+        return Ok(Injected { text: arguments, filled });
+    }
+    let text = serde_json::to_string(&merged).map_err(|e| ArgumentError::Strict(e.into()))?;
+    Ok(Injected { text, filled })
 }
 
-/// Gives the arguments without the parameters that the runtime may fill in.
-pub(crate) fn without_injected<'a>(arguments: &'a str, injected: &[String]) -> Cow<'a, str> {
-    if injected.is_empty() {
+/// Takes the runtime's values out of arguments again: they may be secrets, and will be filled in anew.
+/// `None` when these are no arguments.
+///
+/// Only parameters that `spec` declares as injected are taken out. Where explicit values win, one that
+/// differs from the runtime's is the model's own and stays.
+pub fn without_values_of_the_runtime(
+    arguments: &str,
+    spec: &ToolSpec,
+    injected: Option<&Map<String, Value>>,
+    policy: InjectPolicy,
+) -> Option<String> {
+    let mut object: BTreeMap<String, &RawValue> = serde_json::from_str(arguments).ok()?;
+    let is_the_runtimes = |name: &String, raw: &RawValue| {
+        let value = injected.filter(|_| spec.injected.contains(name)).and_then(|injected| injected.get(name));
+        value.is_some_and(|value| {
+            policy == InjectPolicy::InjectedWins
+                || serde_json::from_str::<Value>(raw.get()).is_ok_and(|given| given == *value)
+        })
+    };
+    object.retain(|name, raw| !is_the_runtimes(name, raw));
+    serde_json::to_string(&object).ok()
+}
+
+/// Gives the arguments without the parameters that the runtime has filled in.
+pub fn without_filled<'a>(arguments: &'a str, filled: &[String]) -> Cow<'a, str> {
+    if filled.is_empty() {
         return Cow::Borrowed(arguments);
     }
     let Ok(mut shown) = serde_json::from_str::<BTreeMap<String, &RawValue>>(arguments) else {
         return Cow::Borrowed("{}");
     };
-    shown.retain(|name, _| !injected.contains(name));
+    shown.retain(|name, _| !filled.contains(name));
     serde_json::to_string(&shown).map_or(Cow::Borrowed("{}"), Cow::Owned)
 }
 
@@ -286,13 +338,54 @@ mod tests {
     fn injected_values_win_unless_the_policy_says_otherwise() {
         let spec = ToolSpec::new("t").injected(["user"]);
         let given = Map::from_iter([("user".into(), "host".into()), ("other".into(), 1.into())]);
-        let merge = |text: &str, policy| inject(text.into(), &spec, &given, policy).unwrap();
+        let merge = |text: &str, policy| {
+            let merged = inject(text.into(), &spec, Some(&given), policy).unwrap();
+            (merged.text, merged.filled.len())
+        };
         let explicit = r#"{"n":123456789012345678901,"user":"model"}"#;
         assert_eq!(
             merge(explicit, InjectPolicy::InjectedWins),
-            r#"{"n":123456789012345678901,"user":"host"}"#
+            (r#"{"n":123456789012345678901,"user":"host"}"#.to_owned(), 1)
         );
-        assert_eq!(merge(explicit, InjectPolicy::ExplicitWins), explicit);
-        assert_eq!(merge("{}", InjectPolicy::ExplicitWins), r#"{"user":"host"}"#);
+        assert_eq!(merge(explicit, InjectPolicy::ExplicitWins), (explicit.to_owned(), 0));
+        assert_eq!(merge("{}", InjectPolicy::ExplicitWins), (r#"{"user":"host"}"#.to_owned(), 1));
+    }
+
+    #[test]
+    fn a_model_cannot_fill_in_what_the_runtime_leaves_out() {
+        let spec = ToolSpec::new("t").injected(["user"]);
+        let other = Map::from_iter([("other".into(), 1.into())]);
+        for given in [None, Some(&other)] {
+            let merge = |policy| inject(r#"{"user":"model"}"#.into(), &spec, given, policy);
+            let error = merge(InjectPolicy::InjectedWins).unwrap_err().to_string();
+            assert_eq!(error, "argument \"user\" is for the runtime to fill in: leave it out");
+            let shown = merge(InjectPolicy::ExplicitWins).unwrap();
+            assert_eq!((shown.text.as_str(), shown.filled.len()), (r#"{"user":"model"}"#, 0));
+            assert!(inject("{}".into(), &spec, given, InjectPolicy::InjectedWins).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_the_tool_fills_in_itself_is_dropped() {
+        let spec = ToolSpec::new("t").injected(["state"]).fills_in(true);
+        for policy in [InjectPolicy::InjectedWins, InjectPolicy::ExplicitWins] {
+            let merged = inject(r#"{"n":1,"state":{}}"#.into(), &spec, None, policy).unwrap();
+            assert_eq!((merged.text.as_str(), merged.filled.len()), (r#"{"n":1}"#, 0));
+        }
+    }
+
+    #[test]
+    fn only_declared_parameters_are_taken_out_again() {
+        let spec = ToolSpec::new("t").injected(["user"]);
+        let given = Map::from_iter([("user".into(), "acme".into()), ("tenant".into(), "acme".into())]);
+        let without =
+            |text: &str, policy| without_values_of_the_runtime(text, &spec, Some(&given), policy).unwrap();
+        let text = r#"{"tenant":"acme","user":"acme"}"#;
+        let kept = r#"{"tenant":"acme"}"#;
+        assert_eq!(without(text, InjectPolicy::InjectedWins), kept);
+        assert_eq!(without(text, InjectPolicy::ExplicitWins), kept);
+        let explicit = r#"{"user":"model"}"#;
+        assert_eq!(without(explicit, InjectPolicy::ExplicitWins), explicit);
+        assert_eq!(without(explicit, InjectPolicy::InjectedWins), "{}");
     }
 }

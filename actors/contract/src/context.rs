@@ -12,7 +12,7 @@ use std::{
 use futures::future::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use crate::{CallId, Failure, SubmitOptions, ToolCall, ToolResult};
+use crate::{CallId, Failure, PermissionCheck, SubmitOptions, ToolCall, ToolResult};
 
 /// Identifies one list among those that an engine has taken, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +92,36 @@ impl CallContext {
     /// What the tool has kept with [`Failure::keep`](crate::Failure::keep) when it asked for the value.
     pub fn kept(&self) -> Option<&Value> {
         self.host.kept(self.position)
+    }
+
+    /// What the permission policy let pass when it judged this call; `None` where nothing was judged.
+    ///
+    /// A tool whose [`permission_check`](crate::Tool::permission_check) looks at the world compares it
+    /// with what it finds when it touches the thing, and refuses what was not judged:
+    /// [`as_judged`](Self::as_judged).
+    pub fn judged(&self) -> Option<&PermissionCheck> {
+        self.host.judged(self.position)
+    }
+
+    /// Refuses to touch another resource than the one that was judged.
+    ///
+    /// # Errors
+    /// `denied`, saying that it has changed, when the policy judged something else for this call.
+    pub fn as_judged(&self, resource: &str) -> Result<(), Failure> {
+        match self.judged() {
+            Some(judged) if judged.resource != resource => Err(judged.changed_to(resource)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the permission policy about something more that this call turns out to do, such as to follow a
+    /// redirect. Without a policy everything is permitted.
+    ///
+    /// # Errors
+    /// `denied` when the policy denies it, and when somebody would have to be asked: a call under way
+    /// cannot wait for that.
+    pub fn permit(&self, check: PermissionCheck) -> BoxFuture<'static, Result<(), Failure>> {
+        self.host.clone().permit(self.position, check)
     }
 
     /// Tells whether the call has been given up: cancelled, timed out, or its list ended.
@@ -233,6 +263,21 @@ pub trait CallHost: Send + Sync {
     fn work_begins(&self, position: usize) -> BoxFuture<'static, Option<Instant>> {
         let _ = position;
         Box::pin(std::future::ready(None))
+    }
+    /// What the permission policy let pass for the call at `position`. Default: nothing was judged.
+    fn judged(&self, position: usize) -> Option<&PermissionCheck> {
+        let _ = position;
+        None
+    }
+    /// Asks the permission policy about something more that the call at `position` does. Default: there is
+    /// no policy, and everything is permitted.
+    fn permit(
+        self: Arc<Self>,
+        position: usize,
+        check: PermissionCheck,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let _ = (position, check);
+        Box::pin(std::future::ready(Ok(())))
     }
     /// Tells whether anybody would see progress.
     fn listens(&self) -> bool;

@@ -20,6 +20,7 @@ mod digest;
 pub mod digits;
 pub mod effects;
 pub mod function;
+mod glob;
 pub mod hidden;
 #[cfg(test)]
 mod inert;

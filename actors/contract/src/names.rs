@@ -108,6 +108,16 @@ impl Suffix {
     }
 }
 
+/// The name with the suffix of the whole name, as [`NameTable`] gives it where the name itself cannot be shown.
+pub fn suffixed(name: &str) -> String {
+    with_suffix(name, Suffix::Short)
+}
+
+/// The name with the longer suffix, for where two shorter ones meet.
+pub fn suffixed_long(name: &str) -> String {
+    with_suffix(name, Suffix::Long)
+}
+
 /// What is left of `name` in allowed characters, and the suffix of the whole name.
 fn with_suffix(name: &str, suffix: Suffix) -> String {
     let room = MAX_EXPOSED_LEN - Suffix::MARK.len() - suffix.digits();

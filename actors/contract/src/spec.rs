@@ -10,6 +10,7 @@ use crate::{EffectTags, Rate, hidden};
 /// What a tool says about itself. Built by chaining; every field has a default.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools)] // each is a promise of its own
 pub struct ToolSpec {
     /// The name, in the tool's own spelling.
     pub name: String,
@@ -32,6 +33,9 @@ pub struct ToolSpec {
     pub plain_text_input: Option<String>,
     /// Parameters that the runtime may fill in; never shown to a model. Default: none.
     pub injected: Vec<String>,
+    /// The tool fills these in itself, whoever gives them a value: what a model gives is dropped, and not refused.
+    /// Default: false.
+    pub fills_in: bool,
     /// The tool checks its arguments while parsing them, as strictly as the schema does, so that the
     /// engine need not check them before. Default: false.
     pub checks_arguments: bool,
@@ -69,6 +73,7 @@ impl ToolSpec {
             execution: Execution::default(),
             plain_text_input: None,
             injected: Vec::new(),
+            fills_in: false,
             checks_arguments: false,
             idempotent: false,
             timeout: None,
@@ -137,6 +142,13 @@ impl ToolSpec {
     #[must_use]
     pub fn injected<I: Into<String>>(mut self, parameters: impl IntoIterator<Item = I>) -> Self {
         self.injected = parameters.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Declares that the tool fills in its injected parameters itself.
+    #[must_use]
+    pub fn fills_in(mut self, fills_in: bool) -> Self {
+        self.fills_in = fills_in;
         self
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Access, DecisionContext, Invocation, ParallelDecision, PermissionCheck, PermissionContext, StatePart,
-    ToolFuture, ToolSpec, arguments::without_injected, canonical::canonical,
+    ToolFuture, ToolSpec, arguments::without_filled, canonical::canonical,
 };
 
 /// Something that a model can call.
@@ -15,7 +15,8 @@ use crate::{
 /// [`spec`](Self::spec) and [`call`](Self::call) are all that a tool must have. The other methods
 /// are questions about one concrete call, asked with its checked arguments (the text of a JSON
 /// object) before it runs; the planner, a policy and an observer may each ask, more than once, so
-/// their answers must depend on the arguments alone and have no side effects.
+/// their answers must depend on the arguments alone (and [`permission_check`](Self::permission_check) on
+/// what they name) and have no side effects.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,12 +56,15 @@ pub trait Tool: Send + Sync + 'static {
     /// Projects this call to what a permission policy judges; `None` when there is nothing to judge.
     ///
     /// By default the action is the declared one, else the tool's name, and the resource is the
-    /// canonical form of the arguments without those that the runtime fills in, which may be secrets.
+    /// canonical form of the arguments without those that the runtime has filled in, which may be secrets.
+    ///
+    /// One that looks at the world (what a path leads to) is asked again just before the call's work
+    /// begins, and the call is denied when the answer has changed. What can still change under way the
+    /// tool compares when it touches the thing: see [`CallContext::judged`](crate::CallContext::judged).
     fn permission_check(&self, arguments: &str, context: &PermissionContext<'_>) -> Option<PermissionCheck> {
-        let _ = context;
         let spec = self.spec();
         let action = spec.permission_action.clone().unwrap_or_else(|| spec.name.clone());
-        let shown = without_injected(arguments, &spec.injected);
+        let shown = without_filled(arguments, context.filled);
         let resource = canonical(&shown).unwrap_or_else(|_| shown.into_owned());
         Some(PermissionCheck { action, resource })
     }

@@ -94,7 +94,7 @@ impl ClientHandler for LinkHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let (question, answer) = Question::new(params);
-        self.asking.ask(question);
+        self.asking.ask(&context.id, question);
         let answered = tokio::select! {
             answered = timeout(self.desk.patience(), answer) => answered.ok().and_then(Result::ok),
             () = context.ct.cancelled() => None,

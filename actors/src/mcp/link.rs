@@ -11,7 +11,9 @@ use std::{
 
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, ProtocolVersion, RequestMetaObject, ServerCapabilities, ServerResult},
+    model::{
+        ClientRequest, PingRequest, ProtocolVersion, RequestMetaObject, ServerCapabilities, ServerResult,
+    },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
         RunningService,
@@ -30,6 +32,7 @@ use super::{
     handler::LinkHandler,
     http::Address,
     login_client::{Entry, MOST_LOGINS},
+    noting::Noting,
     pending::{Counted, Pending},
     send_error::SendError,
     sse::EventLink,
@@ -196,6 +199,7 @@ async fn open_over<T: Transport<RoleClient> + 'static>(
     handler: LinkHandler,
     wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
+    let transport = Noting::new(transport, handler.asking.clone());
     let served = handler.clone().serve_with_lifecycle(transport, lifecycle(era)).await;
     let service = served.map_err(|error| LinkEnd::plain(describe(&error)))?;
     Ok(keep(service, None, generation, handler, wanted))
@@ -219,7 +223,8 @@ async fn open_child(
         if era == ProtocolEra::Auto && pipes.probe(half).await == Probed::Unknown {
             era = ProtocolEra::Legacy;
         }
-        handler.clone().serve_with_lifecycle(pipes, lifecycle(era)).await
+        let transport = Noting::new(pipes, handler.asking.clone());
+        handler.clone().serve_with_lifecycle(transport, lifecycle(era)).await
     };
     tokio::select! {
         biased;
@@ -369,6 +374,15 @@ impl Link {
         let sent = Box::pin(self.peer.send_cancellable_request(request, options)).await;
         let handle = sent.map_err(|_| closed())?;
         Ok(Pending::new(handle, self.pid.is_some(), asker, &self.handler.progress, counted))
+    }
+
+    /// Sees to it that a question of the server that comes from now on is one of a call that is yet to be sent, or of
+    /// those under way: where it has asked before, what it had written until now is read first.
+    pub(super) async fn settle_questions(&self, patience: Duration) {
+        if self.handler.asking.take_unsettled() {
+            // A server that does not answer a ping is asked all the same.
+            let _ = timeout(patience, self.request(ClientRequest::PingRequest(PingRequest::default()))).await;
+        }
     }
 
     /// Sends a request and waits for its answer.

@@ -40,6 +40,7 @@ mod login;
 mod login_client;
 mod names;
 mod notice;
+mod noting;
 mod odd;
 mod pending;
 mod pool;

@@ -20,7 +20,7 @@ use super::{
     host::McpHost,
     link::Link,
     listing::list_noting,
-    names::{ToolId, public_names},
+    names::{Names, ToolId},
     notice::{McpNotices, NoticeBoard},
     requests::not_connected,
     session::Session,
@@ -62,6 +62,8 @@ struct Offered {
     lists: BTreeMap<String, (Arc<Session>, Vec<rmcp::model::Tool>)>,
     /// The tools in the catalogue, by their public names.
     tools: BTreeMap<String, Arc<McpTool>>,
+    /// What models have been shown.
+    names: Names,
 }
 
 impl McpPool {
@@ -367,6 +369,9 @@ impl PoolInner {
         offered.lists.insert(server.to_owned(), (session, kept));
         let refused = self.publish_changes(&mut offered).await;
         problems.extend(refused.into_iter().filter(|(of, _)| of == server).map(|(_, problem)| problem));
+        if let Some(nameless) = offered.names.nameless(server, &offered.lists[server].1) {
+            problems.push(nameless);
+        }
         problems
     }
 
@@ -426,11 +431,11 @@ impl PoolInner {
 
 impl Offered {
     /// The tools that should be in the catalogue, by their public names.
-    fn wanted(&self, servers: &[&str]) -> BTreeMap<String, Arc<McpTool>> {
+    fn wanted(&mut self, servers: &[&str]) -> BTreeMap<String, Arc<McpTool>> {
         let ids = self.lists.iter().flat_map(|(server, (_, tools))| {
             tools.iter().map(move |tool| -> ToolId { (server.clone(), tool.name.to_string()) })
         });
-        let mut names = public_names(servers, ids);
+        let mut names = self.names.of(servers, ids);
         let mut wanted = BTreeMap::new();
         for (server, (session, tools)) in &self.lists {
             for tool in tools {

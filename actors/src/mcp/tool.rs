@@ -96,6 +96,7 @@ impl McpTool {
         request: CallToolRequest,
         context: &CallContext,
     ) -> Result<Pending, RequestError> {
+        link.settle_questions(self.session.config.connect_timeout).await;
         let sent = link.send(ClientRequest::CallToolRequest(request)).await;
         if let Err(RequestError::NotSent(reason)) = &sent {
             link.report_broken(reason);

@@ -54,7 +54,7 @@ impl PythonTool {
     fn new(described: Described, workers: Arc<Workers>) -> Self {
         let Described { name, description, mut schema, is_async, parallel_safe, takes, .. } = described;
         // Named in the schema, so that a model that gives them all the same is not refused; hidden, as they are
-        // listed as injected. What the worker passes in wins.
+        // listed as injected. The worker passes them in; what a model gives is dropped.
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.extend(takes.iter().map(|parameter| (parameter.clone(), json!({}))));
         }
@@ -62,7 +62,8 @@ impl PythonTool {
             .input_schema(schema)
             .parallel_safe(parallel_safe)
             .effects(EffectTags::from(described.effects))
-            .injected(takes);
+            .injected(takes)
+            .fills_in(true);
         spec.description = Some(description).filter(|text| !text.is_empty());
         spec.permission_action = described.permission_action;
         let lane = match (is_async, parallel_safe) {

@@ -403,6 +403,11 @@ impl Catalog {
         self.entries.get(self.place_of(name)?)
     }
 
+    /// Finds the tool whose own name is this, letter by letter.
+    pub fn exact(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.own(name).filter(|entry| entry.spec().name == name)
+    }
+
     /// Where a tool with this name of its own stands among the entries.
     pub(crate) fn place_of(&self, name: &str) -> Option<usize> {
         self.by_name.get(name::key(name).as_ref()).map(|&place| place as usize)

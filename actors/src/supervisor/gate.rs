@@ -9,7 +9,11 @@ use compact_str::CompactString;
 use futures::{StreamExt, stream::FuturesUnordered};
 use toolyard_contract::{
     ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
-    Runner, ToolCall, ToolPattern, Verdict, arguments::inject, plan, runner::no_state,
+    Runner, ToolCall, ToolPattern, Verdict,
+    arguments::{Injected, inject, without_filled},
+    canonical::with_canonical_numbers,
+    names, plan,
+    runner::no_state,
 };
 
 use super::{
@@ -40,9 +44,52 @@ impl Scope {
         self.only.iter().all(matches)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
-        self.catalog.get(name).or_else(|| self.guests.as_ref()?.get(name))
+    /// Finds the tool that a call means. A tool that has exactly this name comes before all that differ from it
+    /// in their spelling.
+    ///
+    /// # Errors
+    /// Says why there is none, or which two there are.
+    fn find(&self, name: &str) -> Result<&Arc<Entry>, String> {
+        let own = self.catalog.get(name);
+        let Some(guests) = &self.guests else { return own.ok_or_else(|| self.unknown(name)) };
+        let is_alias = || self.catalog.aliases().any(|(alias, _)| alias.trim() == name.trim());
+        match (own, guests.get(name)) {
+            (Some(own), Some(guest)) if !is_named(own, name) && !is_alias() => {
+                if is_named(guest, name) {
+                    Ok(guest)
+                } else {
+                    Err(ambiguous(name, own, guest))
+                }
+            }
+            (own, guest) => own.or(guest).ok_or_else(|| self.unknown(name)),
+        }
     }
+
+    /// Finds the tool that has exactly this name.
+    pub(super) fn exact(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.catalog.exact(name).or_else(|| self.guests.as_ref()?.exact(name))
+    }
+
+    /// Finds the tool that a call which was taken meant.
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.find(name).ok()
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        self.catalog.unknown(name, |entry| entry.is_active(&self.activation) && self.may_call(entry))
+    }
+}
+
+/// Tells whether a call that names a tool so means that one and no other.
+fn is_named(entry: &Entry, name: &str) -> bool {
+    entry.spec().name.trim() == name.trim() || names::looks_suffixed(name)
+}
+
+fn ambiguous(name: &str, one: &Entry, other: &Entry) -> String {
+    let (one, other) = (&one.spec().name, &other.spec().name);
+    format!(
+        "no tool is named {name:?} exactly, and it can mean {one:?} or {other:?}: write the one that is meant"
+    )
 }
 
 /// A list at the gate: what can be told without waiting for a policy.
@@ -105,9 +152,9 @@ pub(crate) fn gate(
                 refused.push((position, Finished::without_output(Outcome::BadArguments, error)));
             }
             Ok(ToolCall { name, arguments, id }) => {
-                let passed = fit(scope, &name, arguments, options).and_then(|fit| {
+                let passed = fit(scope, &name, arguments, position, options).and_then(|mut fit| {
                     if must_permit {
-                        judged.extend(permit(&fit, position, options, permissions)?);
+                        judged.extend(permit(&mut fit, position, options, permissions)?);
                     }
                     Ok(fit)
                 });
@@ -162,10 +209,7 @@ impl Gate {
                     rule: judged.decision.rule.clone(),
                 }),
                 Some(judged) if judged.decision.verdict == Verdict::Deny => {
-                    let error = format!(
-                        "tool {:?}: not permitted: {} {}",
-                        labels[position].tool, judged.check.action, judged.check.resource
-                    );
+                    let error = format!("tool {:?}: not permitted: {}", labels[position].tool, judged.check);
                     refused.push((judged.position, Finished::without_output(Outcome::Denied, error)));
                 }
                 _ => {
@@ -185,30 +229,44 @@ struct Fit {
     decision: ParallelDecision,
     /// The model's own arguments, where the runtime has filled some in.
     own_arguments: Option<String>,
+    /// The parameters that it has filled in.
+    filled: Vec<String>,
 }
 
-/// Asks the policy about a call.
+/// Asks the policy about a call. From here on its numbers are written as they are judged, so that the tool gets
+/// the very ones.
 fn permit(
-    fit: &Fit,
+    fit: &mut Fit,
     position: u32,
     options: &ExecuteOptions,
     permissions: &Permissions,
 ) -> Result<Option<Judged>, Finished> {
-    let Runnable { entry, arguments } = &fit.run;
+    let Runnable { entry, arguments } = &mut fit.run;
+    if let Some(same) = with_canonical_numbers(arguments) {
+        *arguments = same;
+    }
     let standing = options.standing(position as usize);
-    let judged = permissions.judge(entry, position, arguments, options.agent.as_deref(), standing)?;
-    Ok(judged.map(|judged| Judged { arguments: fit.own_arguments.clone(), ..judged }))
+    let (agent, filled) = (options.agent.as_deref(), std::mem::take(&mut fit.filled));
+    let judged = permissions.judge(entry, position, arguments, filled, agent, standing)?;
+    Ok(judged.map(|judged| Judged { arguments: fit.own_arguments.take(), ..judged }))
 }
 
-fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions) -> Result<Fit, Finished> {
-    let Some(entry) = scope.get(name) else {
-        if let Some(error) = scope.catalog.off(name) {
-            return Err(Finished::without_output(Outcome::Inactive, error));
-        }
-        let error =
-            scope.catalog.unknown(name, |entry| entry.is_active(&scope.activation) && scope.may_call(entry));
-        return Err(Finished::without_output(Outcome::UnknownTool, error));
+fn fit(
+    scope: &Scope,
+    name: &str,
+    arguments: Arguments,
+    position: u32,
+    options: &ExecuteOptions,
+) -> Result<Fit, Finished> {
+    // A call that goes on is one of exactly the tool that it waited for.
+    let found = match options.standing(position as usize) {
+        Some(_) => scope.exact(name).ok_or_else(|| scope.unknown(name)),
+        None => scope.find(name),
     };
+    let entry = found.map_err(|error| match scope.catalog.off(name) {
+        Some(off) => Finished::without_output(Outcome::Inactive, off),
+        None => Finished::without_output(Outcome::UnknownTool, error),
+    })?;
     if !entry.is_active(&scope.activation) {
         return Err(Finished::without_output(Outcome::Inactive, entry.inactive()));
     }
@@ -239,18 +297,26 @@ fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions
         }
         finished
     };
-    let mut is_plain = matches!(arguments, Arguments::Plain(_));
-    let mut text = arguments.into_object_text(spec).map_err(bad)?;
-    let (mut context, mut own_arguments) = (DecisionContext::default(), None);
-    if let Some(injected) = &options.injected {
-        context.injected = spec.injected.iter().any(|name| injected.contains_key(name));
-        own_arguments = context.injected.then(|| text.clone());
-        text = inject(text, spec, injected, options.inject_policy).map_err(bad)?;
-        is_plain &= !context.injected;
+    let is_plain = matches!(arguments, Arguments::Plain(_));
+    let text = arguments.into_object_text(spec).map_err(bad)?;
+    if spec.injected.is_empty() {
+        let text = entry.check_arguments(text, is_plain).map_err(bad)?;
+        let decision = decide(entry, &text, &DecisionContext::default())?;
+        let run = Runnable { entry: entry.clone(), arguments: text };
+        return Ok(Fit { run, decision, own_arguments: None, filled: Vec::new() });
     }
-    let text = entry.check_arguments(text, is_plain).map_err(bad)?;
+    let own = text.clone();
+    let injected = inject(text, spec, options.injected.as_deref(), options.inject_policy).map_err(bad)?;
+    let Injected { text, filled } = injected;
+    let text = entry.check_arguments(text, is_plain && filled.is_empty()).map_err(bad)?;
+    let given = options.injected.as_ref();
+    let context = DecisionContext {
+        injected: given.is_some_and(|given| spec.injected.iter().any(|name| given.contains_key(name))),
+    };
     let decision = decide(entry, &text, &context)?;
-    Ok(Fit { run: Runnable { entry: entry.clone(), arguments: text }, decision, own_arguments })
+    // What the runtime has replaced is not kept either: it will not be executed.
+    let own_arguments = (!filled.is_empty()).then(|| without_filled(&own, &filled).into_owned());
+    Ok(Fit { run: Runnable { entry: entry.clone(), arguments: text }, decision, own_arguments, filled })
 }
 
 /// Asks a runner, whose code may panic, whether it takes a tool that keeps state.

@@ -65,7 +65,7 @@ impl Judging {
         let Self { shared, admission, agent, scope, gate, options, control, permit } = self;
         let Gated { labels, refused, asking, judged, runnable, plan } = gate.plan();
         let id = RunId(shared.runs.fetch_add(1, Ordering::Relaxed) + 1);
-        let run = Arc::new(Run::new(id, &shared, &options, scope, labels, control));
+        let mut run = Run::new(id, &shared, &options, scope, labels, control);
         let mut parking = Parking::new(&shared, &options);
         if run.listens() {
             run.emit(EventKind::ListAccepted {
@@ -73,17 +73,19 @@ impl Judging {
                 parent: options.ancestry.parent,
                 agent: options.agent,
             });
-            for judged in judged {
+            for judged in &judged {
                 run.emit(EventKind::Judged {
                     call: run.info(judged.position),
-                    check: judged.check,
-                    decision: judged.decision,
+                    check: judged.check.clone(),
+                    decision: judged.decision.clone(),
                     version: shared.permissions.version(),
                 });
             }
             tell_plan(&run, &plan, &runnable);
             run.tell_waiting(asking.iter().map(|asking| asking.position), WaitsFor::Approval);
         }
+        run.passed(judged);
+        let run = Arc::new(run);
         let parked: Vec<_> =
             asking.into_iter().map(|asking| (asking.position, parking.park(asking, run.labels()))).collect();
         let mut driver = Driver::new(run, admission, agent, plan, runnable, permit, parking);

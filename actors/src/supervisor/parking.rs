@@ -1,11 +1,13 @@
 //! The calls of one list that wait for somebody. Nothing is held for them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use toolyard_contract::{
-    Arguments, Detail, Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolCall, ToolResult,
-    ToolSpec, name,
+    Arguments, Detail, InjectPolicy, Need, Outcome, ParkedCall, SuspendedCall, ToolCall, ToolResult,
+    ToolSpec,
+    arguments::{inject, without_values_of_the_runtime},
+    name,
 };
 
 use super::{
@@ -21,7 +23,7 @@ pub(crate) struct Asking {
     pub(crate) entry: Arc<Entry>,
     /// The model's own arguments.
     pub(crate) arguments: String,
-    pub(crate) check: PermissionCheck,
+    pub(crate) check: toolyard_contract::PermissionCheck,
     pub(crate) rule: String,
 }
 
@@ -30,6 +32,9 @@ pub(crate) struct Parking {
     shared: Arc<Shared>,
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
+    inject_policy: InjectPolicy,
+    /// The calls of the list go on after they waited: they have their tools' own names.
+    resumed: bool,
     calls: Vec<ParkedCall>,
 }
 
@@ -39,17 +44,19 @@ impl Parking {
             shared: shared.clone(),
             agent: options.agent.clone(),
             injected: options.injected.clone(),
+            inject_policy: options.inject_policy,
+            resumed: !options.resumed.is_empty(),
             calls: Vec::new(),
         }
     }
 
     /// Parks a call that must be approved.
     pub(super) fn park(&mut self, asking: Asking, labels: &[Label]) -> Finished {
-        let Asking { position, entry, arguments, check: PermissionCheck { action, resource }, rule } = asking;
+        let Asking { position, entry, arguments, check, rule } = asking;
         let label = &labels[position as usize];
-        let reason = format!("waits for approval of {action} {resource}");
+        let reason = format!("waits for approval of {check}");
         let error = format!("tool {:?}: {reason}", label.tool);
-        let need = Need::Approval { action, resource, rule };
+        let need = Need::Approval { action: check.action, resource: check.resource, rule };
         let policy = self.permissions().version();
         self.add(position as usize, label, entry.spec(), arguments, need, &policy, reason, None);
         Finished::without_output(Outcome::Suspended, error)
@@ -74,8 +81,18 @@ impl Parking {
         if result.detail.as_deref() == Some(&Detail::default()) {
             result.detail = None;
         }
-        let given_back = result.output.take().and_then(|output| self.without_injected(output.to_text()));
-        let (Some(arguments), Some(entry)) = (given_back, scope.get(&result.tool).cloned()) else {
+        let name = &result.tool;
+        let entry = if self.resumed { scope.exact(name) } else { scope.get(name) }.cloned();
+        let given_back = result.output.take().and_then(|output| {
+            let injected = self.injected.as_deref();
+            without_values_of_the_runtime(
+                output.to_text(),
+                entry.as_deref()?.spec(),
+                injected,
+                self.inject_policy,
+            )
+        });
+        let (Some(arguments), Some(entry)) = (given_back, entry) else {
             result.outcome = Outcome::Failed;
             result.error = Some(format!(
                 "tool {:?}: asked for a value, but did not give its arguments back",
@@ -87,17 +104,6 @@ impl Parking {
         let label = Label { tool: result.tool.clone(), id: result.id.clone() };
         self.add(result.index, &label, entry.spec(), arguments, Need::Input, "", reason, kept);
         result.request = self.calls.last().map(|parked| parked.call.request_id.clone());
-    }
-
-    /// Takes the runtime's values out again: they may be secrets, and will be filled in anew.
-    fn without_injected(&self, arguments: &str) -> Option<String> {
-        let mut object: BTreeMap<String, &RawValue> = serde_json::from_str(arguments).ok()?;
-        let Some(injected) = &self.injected else { return Some(arguments.to_owned()) };
-        object.retain(|name, raw| {
-            let value = serde_json::from_str::<Value>(raw.get()).ok();
-            !injected.get(name).is_some_and(|injected| value.as_ref() == Some(injected))
-        });
-        serde_json::to_string(&object).ok()
     }
 
     #[allow(clippy::too_many_arguments)] // the parts of one parked call
@@ -113,7 +119,8 @@ impl Parking {
         kept: Option<Value>,
     ) {
         let binding = self.permissions().bind(spec, policy, self.agent.as_deref());
-        let request = binding.request_id(&spec.name, &arguments);
+        let executed = executed(&arguments, spec, self.injected.as_deref(), self.inject_policy);
+        let request = binding.request_id(&need, &executed);
         let made = ToolCall {
             name: label.tool.clone(),
             arguments: Arguments::Json(arguments),
@@ -128,4 +135,16 @@ impl Parking {
     fn permissions(&self) -> &Permissions {
         &self.shared.permissions
     }
+}
+
+/// The arguments of a call that waits with the values that the runtime would fill in now: what an answer is bound
+/// to. What cannot be filled in is refused by the gate.
+pub(crate) fn executed(
+    arguments: &str,
+    spec: &ToolSpec,
+    injected: Option<&Map<String, Value>>,
+    policy: InjectPolicy,
+) -> String {
+    let filled_in = inject(arguments.to_owned(), spec, injected, policy);
+    filled_in.map_or_else(|_| arguments.to_owned(), |injected| injected.text)
 }

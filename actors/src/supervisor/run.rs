@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::{runtime::Handle, time::Instant};
 use toolyard_contract::{
-    CallHost, CallId, InjectPolicy, Outcome, RunId, Runner, Standing, SubmitError, SubmitOptions, ToolCall,
-    ToolResult, ToolSpec, result::micros,
+    CallHost, CallId, Failure, InjectPolicy, Outcome, PermissionCheck, RunId, Runner, Standing, SubmitError,
+    SubmitOptions, ToolCall, ToolResult, ToolSpec, Verdict, result::micros,
 };
 use tracing::{Span, field::Empty};
 
@@ -25,6 +25,7 @@ use crate::{
     mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
     moment,
+    permission::{Judged, Passed},
     reply::{Finished, ReadyCall},
     unbegun::Unbegun,
 };
@@ -45,6 +46,8 @@ pub(crate) struct Run {
     labels: Vec<Label>,
     /// The values that calls go on with.
     inputs: FxHashMap<usize, Input>,
+    /// What the policy has let pass; empty without one.
+    passed: FxHashMap<u32, Passed>,
     mail: Mail,
     unbegun: Unbegun,
     control: RunControl,
@@ -84,6 +87,7 @@ impl Run {
             began,
             labels,
             inputs: inputs(options),
+            passed: FxHashMap::default(),
             mail: Mail::default(),
             unbegun: Unbegun::default(),
             control,
@@ -91,6 +95,28 @@ impl Run {
             scope,
             ancestry: options.ancestry.clone(),
             span,
+        }
+    }
+
+    /// Keeps what the policy has said to the calls that may run.
+    pub(super) fn passed(&mut self, judged: Vec<Judged>) {
+        let passed = judged.into_iter().filter(|judged| judged.decision.verdict == Verdict::Allow);
+        self.passed = passed.map(Passed::new).collect();
+    }
+
+    /// Looks whether a call that is about to begin still does what the policy has let pass.
+    ///
+    /// # Errors
+    /// The answer of the call, when it does not.
+    pub(crate) fn still_permitted(
+        &self,
+        entry: &Entry,
+        position: u32,
+        arguments: &str,
+    ) -> Result<(), Finished> {
+        match self.passed.get(&position) {
+            Some(passed) => passed.still_holds(entry, arguments, self.agent.as_deref()),
+            None => Ok(()),
         }
     }
 
@@ -347,6 +373,39 @@ impl CallHost for Run {
     fn work_begins(&self, position: usize) -> BoxFuture<'static, Option<std::time::Instant>> {
         let ready = self.unbegun.ready(position);
         Box::pin(async move { ready?.await.ok().flatten() })
+    }
+
+    fn judged(&self, position: usize) -> Option<&PermissionCheck> {
+        self.passed.get(&u32::try_from(position).ok()?).map(|passed| &passed.check)
+    }
+
+    fn permit(
+        self: Arc<Self>,
+        position: usize,
+        check: PermissionCheck,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        Box::pin(async move {
+            let permissions = &self.shared.permissions;
+            if permissions.config.policy.is_none() || self.judged(position) == Some(&check) {
+                return Ok(());
+            }
+            let entry = self.labels.get(position).and_then(|label| self.scope.get(&label.tool));
+            let effects = entry.and_then(|entry| entry.spec().effects.said());
+            let decision = permissions.judge_more(&check, self.agent.as_deref(), effects).await;
+            let verdict = decision.verdict;
+            let error = match verdict {
+                Verdict::Allow => String::new(),
+                Verdict::Deny => format!("not permitted: {check}"),
+                Verdict::Ask => format!(
+                    "not permitted: somebody would have to approve {check}, for which a call under way cannot wait"
+                ),
+            };
+            if let Some(call) = u32::try_from(position).ok().filter(|_| CallHost::listens(&*self)) {
+                let (call, version) = (self.info(call), permissions.version());
+                self.emit(EventKind::Judged { call, check, decision, version });
+            }
+            if verdict == Verdict::Allow { Ok(()) } else { Err(Failure::denied(error)) }
+        })
     }
 
     fn listens(&self) -> bool {

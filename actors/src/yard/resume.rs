@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolyard_contract::{
-    Answer, Answers, Arguments, Need, ParkedCall, PermissionCheck, PermissionRule, Refusal, Resumption,
-    Standing, SuspendedList, ToolCall, ToolSpec, name,
+    Answer, Answers, Arguments, Need, ParkedCall, PermissionRule, Refusal, Resumption, Standing,
+    SuspendedList, ToolCall, ToolSpec,
 };
 
 use super::Yard;
 use crate::{
     RunControl,
     messages::{EngineError, ExecuteCalls, ExecuteOptions, Report},
+    supervisor::parking::executed,
 };
 
 /// Calls of a suspended list that answers have given free, and that have not begun.
@@ -40,9 +41,9 @@ impl Yard {
             if permissions.is_spent(id) {
                 return Err(Refusal::Used(id.clone()));
             }
-            let unchanged = match self.spec_of(&parked.call.tool, options) {
+            let unchanged = match self.spec_of(&parked.binding.tool, options) {
                 None => Err("its tool is not there any more"),
-                Some(spec) => parked.check_unchanged(&spec, &version),
+                Some(spec) => parked.check_unchanged(&spec, &version, &executed_now(parked, &spec, options)),
             };
             unchanged.map_err(|reason| Refusal::Changed { id: id.clone(), reason: reason.to_owned() })
         };
@@ -64,12 +65,8 @@ impl Yard {
                 self.call_off(&before, id);
             }
             let parked = before.parked.iter().find(|parked| parked.call.request_id == id);
-            if let (
-                Some(ParkedCall { need: Need::Approval { action, resource, .. }, .. }),
-                Answer::ApproveForSession,
-            ) = (parked, answer)
-            {
-                let check = PermissionCheck { action: action.clone(), resource: resource.clone() };
+            let approved = parked.filter(|_| matches!(answer, Answer::ApproveForSession));
+            if let Some(check) = approved.and_then(ParkedCall::approved) {
                 permissions.allow_for_session(list.agent.as_deref(), &check);
             }
         }
@@ -99,7 +96,7 @@ impl Yard {
         let calls = places.iter().filter_map(|place| {
             let parked = list.parked.iter().find(|parked| parked.index == *place)?;
             let arguments = Arguments::Json(parked.call.arguments_text().to_owned());
-            let mut call = ToolCall::new(parked.call.tool.clone(), arguments);
+            let mut call = ToolCall::new(parked.binding.tool.clone(), arguments);
             call.id = list.results[*place].id.clone();
             Some(Ok(call))
         });
@@ -156,9 +153,9 @@ impl Yard {
             return false;
         };
         let (Need::Input, Standing::AskAgain) = (&parked.need, &resumed.standing) else { return false };
-        let Some(spec) = self.spec_of(&parked.call.tool, options) else { return false };
+        let Some(spec) = self.spec_of(&parked.binding.tool, options) else { return false };
         parked.binding = self.shared.permissions.bind(&spec, "", list.agent.as_deref());
-        let id = parked.binding.request_id(&spec.name, parked.call.arguments_text());
+        let id = parked.binding.request_id(&parked.need, &executed_now(parked, &spec, options));
         list.results[parked.index].request = Some(id.clone());
         list.used.push(std::mem::replace(&mut parked.call.request_id, id));
         true
@@ -167,7 +164,7 @@ impl Yard {
     /// Tells the tool of a denied call, if it waited for a value.
     fn call_off(&self, list: &SuspendedList, id: &str) {
         let Some(parked) = list.parked.iter().find(|parked| parked.call.request_id == id) else { return };
-        if let (Some(kept), Some(entry)) = (&parked.kept, self.catalog().get(&parked.call.tool)) {
+        if let (Some(kept), Some(entry)) = (&parked.kept, self.catalog().exact(&parked.binding.tool)) {
             entry.tool().call_off(kept);
         }
     }
@@ -179,11 +176,16 @@ impl Yard {
             .for_each(|id| self.shared.permissions.unspend(id));
     }
 
+    /// What the tool of exactly this name says about itself.
     fn spec_of(&self, tool: &str, options: &ExecuteOptions) -> Option<ToolSpec> {
-        let own = self.catalog().get(tool).map(|entry| entry.spec().clone());
+        let own = self.catalog().exact(tool).map(|entry| entry.spec().clone());
         own.or_else(|| {
             let guests = options.guests.iter().map(|guest| guest.spec());
-            guests.into_iter().find(|spec| name::key(&spec.name) == name::key(tool)).cloned()
+            guests.into_iter().find(|spec| spec.name == tool).cloned()
         })
     }
+}
+
+fn executed_now(parked: &ParkedCall, spec: &ToolSpec, options: &ExecuteOptions) -> String {
+    executed(parked.call.arguments_text(), spec, options.injected.as_deref(), options.inject_policy)
 }

@@ -2,7 +2,8 @@
 //!
 //! A path is first resolved without opening anything ([`FileRoot`]), so that a permission policy, the planner and the
 //! tool speak of the same file, whatever links lead to it. The file is then opened relative to a handle of the
-//! folder by operations that refuse to leave it, so that a link swapped in between changes nothing.
+//! folder by operations that refuse to leave it and follow no link, and only when it is the file that was judged: a link
+//! swapped in between, also while a call waits for approval, has the call denied.
 
 mod encoding;
 mod error;

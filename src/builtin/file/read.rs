@@ -4,13 +4,15 @@ use cap_std::fs::OpenOptions;
 use serde::Deserialize;
 use serde_json::json;
 use toolyard_contract::{
-    Access, Execution, Failure, Invocation, PermissionCheck, PermissionContext, Tool, ToolFuture, ToolSpec,
+    Access, CallContext, Execution, Failure, Invocation, PermissionCheck, PermissionContext, Tool,
+    ToolFuture, ToolSpec,
 };
 
 use super::{
     DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot, encoding,
     path_argument::{extract_path, path_argument},
     regular::open_regular,
+    root::resource_of,
 };
 
 /// The tool `file_read`: gives the text of one file.
@@ -57,10 +59,11 @@ impl FileReadTool {
         extract_path(arguments)
     }
 
-    fn read(&self, arguments: &Arguments) -> Result<String, FileError> {
+    fn read(&self, arguments: &Arguments, call: &CallContext) -> Result<String, Failure> {
         let given = arguments.given_path()?;
         let encoding = encoding::named(arguments.encoding.as_deref().unwrap_or("utf-8"))?;
         let place = self.root.locate(given)?;
+        call.as_judged(&resource_of(&place))?;
         self.extensions.check(&place, given)?;
         let mut options = OpenOptions::new();
         options.read(true);
@@ -69,15 +72,15 @@ impl FileReadTool {
         let system = |error| FileError::system(given, &error);
         let too_large = || FileError::TooLarge { path: given.to_owned(), limit: self.max_bytes };
         if file.metadata().map_err(system)?.len() > self.max_bytes {
-            return Err(too_large());
+            return Err(too_large().into());
         }
         // The file can grow while it is read.
         let mut bytes = Vec::new();
         file.take(self.max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(system)?;
         if bytes.len() as u64 > self.max_bytes {
-            return Err(too_large());
+            return Err(too_large().into());
         }
-        encoding::decode(bytes, encoding, given)
+        Ok(encoding::decode(bytes, encoding, given)?)
     }
 }
 
@@ -136,7 +139,7 @@ impl Tool for FileReadTool {
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
         ToolFuture::new(async move {
             let arguments = Arguments::parse(&invocation.arguments)?;
-            Ok(self.read(&arguments)?.into())
+            Ok(self.read(&arguments, &invocation.context)?.into())
         })
     }
 }

@@ -101,12 +101,17 @@ impl FileRoot {
             }
             ahead.extend(parts_backwards(self.below(&target).ok_or_else(outside)?));
         }
-        Ok(place)
+        // Two names that are no text could be one for those who judge them.
+        match place.to_str() {
+            Some(_) => Ok(place),
+            None => Err(FileError::UnusablePath { reason: "it leads to a name that is not UTF-8" }),
+        }
     }
 
     /// Opens the folder that holds a place, and gives the name of the file in it.
     ///
     /// No link is followed: one that turned up since the place was found was not seen by those who judged the call.
+    /// So what is opened is what was found, and what was found is compared with what was judged.
     pub(super) fn open_folder_of<'p>(
         &self,
         place: &'p Path,
@@ -146,11 +151,7 @@ impl FileRoot {
     /// What a path leads to, for a permission policy: a path below the folder, or the path as given where it leads
     /// nowhere, which the call itself will refuse.
     pub(super) fn resource(&self, given: &str) -> String {
-        match self.locate(given) {
-            Ok(place) if place.as_os_str().is_empty() => ".".to_owned(),
-            Ok(place) => place.to_string_lossy().into_owned(),
-            Err(_) => given.to_owned(),
-        }
+        self.locate(given).map_or_else(|_| given.to_owned(), |place| resource_of(&place))
     }
 
     /// What a path leads to, for the planner: every path to one file has one key.
@@ -184,6 +185,11 @@ impl FileRoot {
             Some(path)
         }
     }
+}
+
+/// What a permission policy judges for a place.
+pub(super) fn resource_of(place: &Path) -> String {
+    if place.as_os_str().is_empty() { ".".to_owned() } else { place.to_string_lossy().into_owned() }
 }
 
 fn make_folder(parent: &Dir, name: &OsStr) -> io::Result<Dir> {

@@ -20,6 +20,7 @@ use super::{
     DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot,
     path_argument::{extract_path, path_argument},
     regular::open_regular,
+    root::resource_of,
 };
 
 /// The tool `file_write`: writes a text into one file, or appends it.
@@ -107,23 +108,24 @@ impl FileWriteTool {
         extract_path(arguments)
     }
 
-    fn write(&self, arguments: &Arguments, call: &CallContext) -> Result<Output, FileError> {
+    fn write(&self, arguments: &Arguments, call: &CallContext) -> Result<Output, Failure> {
         let given = arguments.given_path()?;
         let path = || given.to_owned();
         let content = arguments.content.as_ref().or(arguments.text.as_ref());
         let content = content.ok_or_else(|| FileError::MissingContent { path: path() })?;
         let bytes = content.len() as u64;
         if bytes > self.max_bytes {
-            return Err(FileError::ContentTooLarge { path: path(), bytes, limit: self.max_bytes });
+            return Err(FileError::ContentTooLarge { path: path(), bytes, limit: self.max_bytes }.into());
         }
         let place = self.root.locate(given)?;
+        call.as_judged(&resource_of(&place))?;
         self.extensions.check(&place, given)?;
         // Before folders are made: Python takes an empty one for a package.
         self.root.check_is_no_code(&place, given)?;
         let lock = self.root.lock_for_writing(&place, call.deadline);
         let _lock = lock.ok_or_else(|| FileError::Busy { path: path() })?;
         if call.is_cancelled() {
-            return Err(FileError::GivenUp { path: path() });
+            return Err(FileError::GivenUp { path: path() }.into());
         }
         let (folder, name) = self.root.open_folder_of(&place, self.create_folders, given)?;
         check_is_no_code(&folder, name, given)?;

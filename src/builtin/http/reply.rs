@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
-use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical, strict};
+use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical_as_written, strict};
 
 use crate::builtin::web::{WebError, WebResponse, essence};
 
@@ -96,7 +96,7 @@ fn body(response: &WebResponse, notes: &mut Vec<String>) -> Box<RawValue> {
     if !is_json {
         return raw(&Value::String(text));
     }
-    match canonical(&text).map(RawValue::from_string) {
+    match canonical_as_written(&text).map(RawValue::from_string) {
         Ok(Ok(json)) => {
             if let Err(error) = strict::check(&text) {
                 notes.push(format!("the body has {error}: the last value of each key is given"));

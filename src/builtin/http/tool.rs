@@ -1,5 +1,6 @@
 use std::{fmt, sync::Arc};
 
+use reqwest::Url;
 use toolyard_contract::{
     Access, DecisionContext, Invocation, ParallelCategory, ParallelDecision, PermissionCheck,
     PermissionContext, Tool, ToolFuture, ToolSpec,
@@ -17,8 +18,8 @@ use crate::builtin::web::{WebClient, WebConfig, shown};
 /// `failed`, with everything that came. A request that could do something twice is sent once, unless it carries an
 /// `Idempotency-Key`; [`WebConfig`] sets how others are tried again, and which addresses may be reached.
 ///
-/// A permission policy judges the URL of the call. Where it allows some hosts alone, set
-/// [`max_redirects`](WebConfig::max_redirects) to 0, so that none of them sends the request on to another.
+/// A permission policy judges the URL of the call in its one canonical spelling, and that of each redirect before it is
+/// followed: one that is denied, or would have to be asked about, ends the call `denied`.
 pub struct HttpTool {
     spec: ToolSpec,
     client: Arc<WebClient>,
@@ -77,16 +78,22 @@ impl Tool for HttpTool {
     }
 
     fn permission_check(&self, arguments: &str, _: &PermissionContext<'_>) -> Option<PermissionCheck> {
-        let resource = shown(&HttpCall::read(arguments).ok()?.request.url).into();
-        Some(PermissionCheck { action: "http.request".to_owned(), resource })
+        Some(check(&shown(&HttpCall::read(arguments).ok()?.request.url)))
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
         ToolFuture::new(async move {
             let HttpCall { request, attempts } = HttpCall::read(&invocation.arguments)?;
-            returned(self.client.send(request, attempts).await)
+            let context = invocation.context;
+            let may_follow = move |url: &Url| context.permit(check(url));
+            returned(self.client.send_asking(request, attempts, &may_follow).await)
         })
     }
+}
+
+/// What a policy judges for a request to `url`.
+fn check(url: &Url) -> PermissionCheck {
+    PermissionCheck { action: "http.request".to_owned(), resource: url.as_str().to_owned() }
 }
 
 impl fmt::Debug for HttpTool {

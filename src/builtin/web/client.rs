@@ -2,10 +2,12 @@
 
 use std::{fmt, net::IpAddr, time::Duration};
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use reqwest::{StatusCode, Url, header::HeaderMap};
 use tokio::time::{Instant, sleep, timeout_at};
 use toolyard_actors::moment;
+use toolyard_contract::Failure;
 
 use super::{
     Body, WebConfig, WebError, WebRequest,
@@ -14,6 +16,9 @@ use super::{
     request::shown,
     retry,
 };
+
+/// Asked before each redirect whether it may be followed, with the URL that it leads to.
+pub type MayFollow<'a> = &'a (dyn Fn(&Url) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync);
 
 /// Makes requests as a [`WebConfig`] says. Connections are kept for later requests to the same host.
 pub struct WebClient {
@@ -57,10 +62,23 @@ impl WebClient {
     ///
     /// # Cancellation
     /// Dropping the future closes the connection; the server may have got the request.
-    pub async fn send(
+    pub async fn send(&self, request: WebRequest, attempts: Option<u32>) -> Result<WebResponse, WebError> {
+        self.send_asking(request, attempts, &|_| Box::pin(std::future::ready(Ok(())))).await
+    }
+
+    /// Sends a request as [`send`](Self::send) does, and asks before it follows a redirect.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and [`WebError::NotPermitted`] when a redirect may not be followed: the server that
+    /// redirects has had the request then.
+    ///
+    /// # Cancellation
+    /// As [`send`](Self::send).
+    pub async fn send_asking(
         &self,
         mut request: WebRequest,
         attempts: Option<u32>,
+        may_follow: MayFollow<'_>,
     ) -> Result<WebResponse, WebError> {
         for (name, value) in &self.config.headers {
             if !request.headers.contains_key(name) {
@@ -69,7 +87,7 @@ impl WebClient {
         }
         let attempts = attempts.unwrap_or(self.config.attempts);
         let until = moment::from_now(self.config.timeout);
-        let all_tries = self.try_until(&request, attempts, until);
+        let all_tries = self.try_until(&request, attempts, until, may_follow);
         timeout_at(until, all_tries).await.unwrap_or_else(|_| {
             let seconds = self.config.timeout.as_secs_f64();
             Err(WebError::TimedOut { host: host_of(&request.url), seconds })
@@ -81,11 +99,12 @@ impl WebClient {
         request: &WebRequest,
         attempts: u32,
         until: Instant,
+        may_follow: MayFollow<'_>,
     ) -> Result<WebResponse, WebError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut answer = self.try_once(request).await;
+            let mut answer = self.try_once(request, may_follow).await;
             let (passes, asked) = match &mut answer {
                 Ok(response) => {
                     response.tries = tries;
@@ -104,7 +123,11 @@ impl WebClient {
     }
 
     /// Sends a request once to each server on its way.
-    async fn try_once(&self, request: &WebRequest) -> Result<WebResponse, WebError> {
+    async fn try_once(
+        &self,
+        request: &WebRequest,
+        may_follow: MayFollow<'_>,
+    ) -> Result<WebResponse, WebError> {
         let mut hop = request.clone();
         for redirects in 0.. {
             let redirected = redirects > 0;
@@ -116,6 +139,10 @@ impl WebClient {
                 let limit = self.config.max_redirects;
                 return Err(WebError::TooManyRedirects { limit, url: shown(&next.url).into() });
             }
+            may_follow(&shown(&next.url)).await.map_err(|refused| WebError::NotPermitted {
+                host: host_of(&hop.url),
+                reason: refused.error,
+            })?;
             hop = next;
         }
         unreachable!("the number of redirects is limited")

@@ -67,6 +67,14 @@ pub enum WebError {
         /// What is wrong with the place.
         reason: String,
     },
+    /// A server sent us where the call may not go.
+    #[error("host {host:?}: redirects to where the call may not go: {reason}")]
+    NotPermitted {
+        /// The host that redirects.
+        host: String,
+        /// Where to, and what is not permitted.
+        reason: String,
+    },
     /// The time for all of it was over.
     #[error("no whole answer from {host:?} within {seconds} s")]
     TimedOut {
@@ -137,7 +145,7 @@ impl From<WebError> for Failure {
         let text = error.to_string();
         match error {
             WebError::BadUrl { .. } => Self::bad_arguments(text),
-            WebError::Refused { redirected: false, .. } => Self::denied(text),
+            WebError::Refused { redirected: false, .. } | WebError::NotPermitted { .. } => Self::denied(text),
             WebError::TimedOut { .. } => Self::timed_out(text),
             WebError::NoTls { .. } => Self::not_started(text),
             _ => Self::failed(text),

@@ -2,11 +2,12 @@
 //!
 //! A name is resolved once. Its addresses are judged ([`AddressPolicy`]), and the connection is made to those that
 //! passed and to no other, so that a name which answers differently the next time changes nothing. A redirect is a new
-//! request that goes the same way. One deadline covers resolving, connecting, redirects, tries and the body.
+//! request that goes the same way, and is followed only where the caller permits it. One deadline covers resolving, connecting, redirects, tries and the body.
 
 mod address;
 mod allow;
 mod body;
+mod canonical;
 mod client;
 mod config;
 mod error;
@@ -16,6 +17,7 @@ mod request;
 mod resolver;
 mod retry;
 
+pub(crate) use self::canonical::url_doubt;
 pub(in crate::builtin) use self::{
     body::essence,
     request::{read_url, shown},
@@ -23,7 +25,7 @@ pub(in crate::builtin) use self::{
 pub use address::is_public;
 pub use allow::{AddressPolicy, AllowError, AllowRule};
 pub use body::Body;
-pub use client::{WebClient, WebResponse};
+pub use client::{MayFollow, WebClient, WebResponse};
 pub use config::{ProxyError, WebConfig};
 pub use error::WebError;
 pub use request::{MOST_HEADERS, WebRequest};

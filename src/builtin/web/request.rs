@@ -5,7 +5,7 @@ use reqwest::{
     header::{HeaderMap, HeaderName},
 };
 
-use super::WebError;
+use super::{WebError, canonical::canonical};
 
 /// One request, as it is sent to the first server.
 #[derive(Clone, Debug)]
@@ -39,8 +39,7 @@ impl WebRequest {
     }
 }
 
-/// Reads the URL of a request. Its host is in one spelling then, also where it is an address in octal, hexadecimal or
-/// as one number.
+/// Reads the URL of a request into its [one spelling](canonical), so that what is judged is what is sent.
 pub(in crate::builtin) fn read_url(text: &str) -> Result<Url, WebError> {
     let bad = |reason: String| WebError::BadUrl { reason };
     let url = Url::parse(text.trim()).map_err(|error| bad(error.to_string()))?;
@@ -49,7 +48,7 @@ pub(in crate::builtin) fn read_url(text: &str) -> Result<Url, WebError> {
     }
     match url.port_or_known_default() {
         Some(0) | None => Err(bad("there is no port 0".to_owned())),
-        Some(_) => Ok(url),
+        Some(_) => canonical(url).ok_or_else(|| bad("it names no host".to_owned())),
     }
 }
 

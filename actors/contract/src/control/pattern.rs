@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
+
+use crate::glob::{Glob, literal};
 
 /// A glob over tool names, case-sensitive on every system.
 ///
 /// - `*` stands for any text, `/` and `.` included, so that `*_read` spans all servers;
-/// - `?` stands for one byte, which is one character of an ASCII name;
+/// - `?` stands for one character;
 /// - `{a,b}` stands for `a` or `b`;
 /// - `[ab]`, `[a-z]` and `[!a]` are classes of ASCII characters;
 /// - `\` takes the next character as it is, and so does a class of one: `\[` and `[[]` are both a
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct ToolPattern {
     text: String,
-    matcher: GlobMatcher,
+    matcher: Glob,
 }
 
 /// A pattern that cannot be read.
@@ -37,30 +38,15 @@ impl ToolPattern {
     /// When a class, an alternative or an escape is not finished, or a range runs backwards.
     pub fn new(text: impl Into<String>) -> Result<Self, PatternError> {
         let text = text.into();
-        let glob = GlobBuilder::new(&text)
-            .case_insensitive(false)
-            .literal_separator(false)
-            .backslash_escape(true)
-            .empty_alternates(true)
-            .allow_unclosed_class(false)
-            .build();
-        match glob {
-            Ok(glob) => Ok(Self { matcher: glob.compile_matcher(), text }),
-            Err(error) => Err(PatternError { reason: error.kind().to_string(), pattern: text }),
+        match Glob::new(&text) {
+            Ok(matcher) => Ok(Self { text, matcher }),
+            Err(reason) => Err(PatternError { reason, pattern: text }),
         }
     }
 
     /// Makes the pattern that matches exactly `name`.
     pub fn literal(name: &str) -> Self {
-        let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',' | '!');
-        let mut text = String::with_capacity(name.len());
-        for c in name.chars() {
-            if special(c) {
-                text.push('\\');
-            }
-            text.push(c);
-        }
-        Self::new(text).expect("every special character is escaped")
+        Self::new(literal(name)).expect("every special character is escaped")
     }
 
     /// The pattern's text.
@@ -70,7 +56,7 @@ impl ToolPattern {
 
     /// Tells whether a name fits.
     pub fn matches(&self, name: &str) -> bool {
-        self.matcher.is_match(name.trim())
+        self.matcher.matches(name.trim())
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::{borrow::Cow, fmt};
 
-use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Judgement, PermissionCheck, PermissionContext, PermissionDecision, PermissionPolicy, Verdict};
-use crate::digest::short_digest;
+use crate::{
+    digest::short_digest,
+    glob::{Glob, literal},
+};
 
 /// One rule: a verdict for the calls whose action and resource both match.
 ///
 /// Patterns are globs, case-sensitive on every system: `*` stands for any text, `/` included, `?`
-/// for one byte, `{a,b}` for either, `[a-z]` and `[!a]` for classes; `\` takes the next character as
-/// it is.
+/// for one character, `{a,b}` for either, `[a-z]` and `[!a]` for classes of ASCII characters; `\` takes
+/// the next character as it is, which a resource that is JSON needs for its braces: `\{"amount":1000\}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PermissionRule {
@@ -67,8 +69,8 @@ impl fmt::Display for PermissionRule {
 #[derive(Clone, Debug)]
 pub struct CompiledRule {
     rule: PermissionRule,
-    action: GlobMatcher,
-    resource: GlobMatcher,
+    action: Glob,
+    resource: Glob,
 }
 
 impl CompiledRule {
@@ -79,31 +81,12 @@ impl CompiledRule {
 
     /// Tells whether the rule speaks of this call.
     pub fn matches(&self, check: &PermissionCheck) -> bool {
-        self.action.is_match(&check.action) && self.resource.is_match(&check.resource)
+        self.action.matches(&check.action) && self.resource.matches(&check.resource)
     }
 }
 
-fn glob(pattern: &str) -> Result<GlobMatcher, RuleError> {
-    let glob = GlobBuilder::new(pattern)
-        .case_insensitive(false)
-        .literal_separator(false)
-        .backslash_escape(true)
-        .empty_alternates(true)
-        .build();
-    glob.map(|glob| glob.compile_matcher())
-        .map_err(|error| RuleError { pattern: pattern.to_owned(), reason: error.kind().to_string() })
-}
-
-/// The pattern that matches exactly `text`.
-fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',' | '!') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
+fn glob(pattern: &str) -> Result<Glob, RuleError> {
+    Glob::new(pattern).map_err(|reason| RuleError { pattern: pattern.to_owned(), reason })
 }
 
 /// A pattern that cannot be read.

@@ -1,14 +1,17 @@
 //! A list some of whose calls wait: a record that another process, or another engine, can go on with.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{Answer, Answers, Need, ParkedCall};
-use crate::{Arguments, Batch, CallId, Outcome, ToolResult, result::micros};
+use crate::{Arguments, Batch, CallId, Outcome, PermissionCheck, ToolResult, name, result::micros};
 
-/// The version of the record that is written.
-const VERSION: u32 = 1;
+/// The version of the record that is written and read. Approvals of version 1 were not bound to the tool's own name,
+/// to the resource and to one use, so they are not taken.
+const VERSION: u32 = 2;
 
 /// A list some of whose calls wait, with everything that is settled.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,7 +50,10 @@ pub struct Resumption {
 #[derive(Clone, Debug)]
 pub enum Standing {
     /// It was approved: the policy need not be asked, only obeyed when it denies.
-    Approved,
+    Approved {
+        /// What was approved, and nothing else; `None` for arguments that were changed with the approval.
+        check: Option<PermissionCheck>,
+    },
     /// Its request no longer holds: it must be asked about again, whatever the policy says now.
     AskAgain,
     /// It goes on with a value.
@@ -90,6 +96,14 @@ pub enum Refusal {
         /// What has changed.
         reason: String,
     },
+    /// The record says two things at once, so that what was approved is not certain.
+    #[error("request {id:?} cannot be answered: {reason}")]
+    Disagrees {
+        /// The request.
+        id: String,
+        /// What disagrees.
+        reason: String,
+    },
     /// An approval where a value is wanted, or the other way round.
     #[error("request {id:?} waits for {wanted}")]
     Misfit {
@@ -109,6 +123,7 @@ impl Refusal {
             | Self::Twice(id)
             | Self::Expired { id, .. }
             | Self::Changed { id, .. }
+            | Self::Disagrees { id, .. }
             | Self::Misfit { id, .. } => id,
         }
     }
@@ -122,8 +137,21 @@ pub enum RecordError {
     #[error("not a record of a suspended list: {0}")]
     Unreadable(#[from] serde_json::Error),
     /// From a program that came later.
-    #[error("the record has version {0}, this program reads up to {VERSION}")]
+    #[error("the record has version {0}, this program reads version {VERSION}: use a newer program")]
     Newer(u32),
+    /// From a program that bound approvals to less.
+    #[error(
+        "the record has version {0}, whose approvals are not bound to tool, resource and use: run the list again"
+    )]
+    Older(u32),
+    /// Parts of the record say different things: somebody has changed it.
+    #[error("the record disagrees with itself: {reason}")]
+    Disagrees {
+        /// The request that it is about.
+        request: String,
+        /// What disagrees.
+        reason: String,
+    },
     /// A call that is not there waits.
     #[error("not a record of a suspended list: call {0} waits, but the list has no such call")]
     NoSuchCall(usize),
@@ -146,14 +174,50 @@ impl SuspendedList {
             version: u32,
         }
         let Versioned { version } = serde_json::from_str(text)?;
-        if version > VERSION {
-            return Err(RecordError::Newer(version));
+        if version != VERSION {
+            let wrong = if version > VERSION { RecordError::Newer } else { RecordError::Older };
+            return Err(wrong(version));
         }
         let list: Self = serde_json::from_str(text)?;
-        match list.parked.iter().find(|parked| parked.index >= list.results.len()) {
-            Some(parked) => Err(RecordError::NoSuchCall(parked.index)),
-            None => Ok(list),
+        list.check().map(|()| list)
+    }
+
+    /// Checks that the parts of the record say the same, so that what is approved once runs once, for the
+    /// agent that it was approved for.
+    ///
+    /// # Errors
+    /// Names what disagrees.
+    pub fn check(&self) -> Result<(), RecordError> {
+        let (mut calls, mut requests) = (BTreeSet::new(), BTreeSet::new());
+        for parked in &self.parked {
+            let ParkedCall { index, call, binding, claimed, .. } = parked;
+            let result = self.results.get(*index).ok_or(RecordError::NoSuchCall(*index))?;
+            let was_answered = self.used.contains(&call.request_id);
+            let reason = if !calls.insert(*index) {
+                format!("call {index} waits twice")
+            } else if !requests.insert(&call.request_id) {
+                "two calls wait for the same request".to_owned()
+            } else if result.outcome != Outcome::Suspended {
+                format!("call {index} waits, but has ended {}", result.outcome)
+            } else if result.request.as_ref() != Some(&call.request_id) {
+                format!("the result of call {index} names another request")
+            } else if name::key(&binding.tool) != call.tool {
+                format!("call {index} is of tool {:?}, its request of {:?}", call.tool, binding.tool)
+            } else if binding.agent != self.agent {
+                let agent = |agent: &Option<String>| agent.clone().unwrap_or_else(|| "nobody".to_owned());
+                format!(
+                    "the list runs for {}, call {index} for {}",
+                    agent(&self.agent),
+                    agent(&binding.agent)
+                )
+            } else if was_answered != *claimed {
+                format!("the request of call {index} is answered and is not")
+            } else {
+                continue;
+            };
+            return Err(RecordError::Disagrees { request: call.request_id.clone(), reason });
         }
+        Ok(())
     }
 
     /// Writes the record.
@@ -189,7 +253,14 @@ impl SuspendedList {
         now: Timestamp,
         check: impl Fn(&ParkedCall) -> Result<(), Refusal>,
     ) -> Result<Vec<Resumption>, Refusal> {
-        let mut seen = std::collections::BTreeSet::new();
+        if let Err(error) = self.check() {
+            let id = match &error {
+                RecordError::Disagrees { request, .. } => request.clone(),
+                _ => String::new(),
+            };
+            return Err(Refusal::Disagrees { id, reason: error.to_string() });
+        }
+        let mut seen = BTreeSet::new();
         for (id, answer) in answers.iter() {
             if !seen.insert(id) {
                 return Err(Refusal::Twice(id.to_owned()));
@@ -268,9 +339,11 @@ impl SuspendedList {
             Some(Answer::ApproveChanged(arguments)) => {
                 // What is no JSON object is refused by the gate like that of any other call.
                 parked.call.arguments = Some(Arguments::Json(arguments.clone()));
-                Standing::Approved
+                Standing::Approved { check: None }
             }
-            Some(Answer::Approve | Answer::ApproveForSession) => Standing::Approved,
+            Some(Answer::Approve | Answer::ApproveForSession) => {
+                Standing::Approved { check: parked.approved() }
+            }
         };
         self.used.push(parked.call.request_id.clone());
         parked.claimed = true;

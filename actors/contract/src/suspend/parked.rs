@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::SuspendedCall;
-use crate::{ToolSpec, canonical::canonical, digest::short_digest, name};
+use crate::{
+    PermissionCheck, ToolSpec,
+    canonical::{canonical, canonical_as_written},
+    digest::short_digest,
+};
 
 /// A call that waits for an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,12 +49,14 @@ pub enum Need {
     Input,
 }
 
-/// What an approval holds for, beside the tool and the arguments: the id of a request is a digest of
-/// all of it, so an approval of one call never fits another.
+/// What an answer holds for. The id of a request is a digest of all of it, of the arguments as they will be
+/// executed, and of the action and the resource that were shown: so an answer for one call never fits another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// Makes the request differ from every other one.
+    /// Makes the request differ from every other one, so that it can be answered once.
     pub nonce: String,
+    /// The tool's own name, letter by letter.
+    pub tool: String,
     /// A digest of the tool's input schema.
     pub schema: String,
     /// The version of the policy that asked; empty when the tool asked.
@@ -70,18 +76,40 @@ impl Binding {
         nonce: String,
         expires_at: Timestamp,
     ) -> Self {
-        let agent = agent.map(str::to_owned);
-        Self { nonce, schema: schema_digest(&spec.input_schema), policy: policy.into(), agent, expires_at }
+        Self {
+            nonce,
+            tool: spec.name.clone(),
+            schema: schema_digest(&spec.input_schema),
+            policy: policy.into(),
+            agent: agent.map(str::to_owned),
+            expires_at,
+        }
     }
 
     /// The id of the request for this call: the same call bound to the same has the same id.
-    pub fn request_id(&self, tool: &str, arguments: &str) -> String {
+    ///
+    /// `executed` are the arguments with the values that the runtime fills in, so that an approval does not
+    /// hold for others. The digest tells nobody what they are: the nonce is part of it.
+    pub fn request_id(&self, need: &Need, executed: &str) -> String {
         let expires_at = self.expires_at.to_string();
-        let arguments = canonical(arguments).unwrap_or_else(|_| arguments.to_owned());
+        let arguments = canonical_as_written(executed).unwrap_or_else(|_| executed.to_owned());
         let agent = self.agent.as_ref().map_or_else(String::new, |agent| format!("agent {agent}"));
-        let tool = name::key(tool);
-        let parts: [&str; 7] =
-            [&tool, &arguments, &self.schema, &self.policy, &agent, &self.nonce, &expires_at];
+        let (kind, action, resource) = match need {
+            Need::Approval { action, resource, .. } => ("approval", action.as_str(), resource.as_str()),
+            Need::Input => ("input", "", ""),
+        };
+        let parts: [&str; 10] = [
+            &self.tool,
+            &arguments,
+            &self.schema,
+            &self.policy,
+            &agent,
+            &self.nonce,
+            &expires_at,
+            kind,
+            action,
+            resource,
+        ];
         short_digest("request", parts)
     }
 }
@@ -92,24 +120,37 @@ fn schema_digest(schema: &Value) -> String {
 }
 
 impl ParkedCall {
-    /// Says what no longer holds of that what an answer is bound to.
+    /// Says what no longer holds of that what an answer is bound to. `executed` are the call's arguments with
+    /// the values that the runtime would fill in now.
     ///
     /// # Errors
-    /// Names the tool's schema, the policy, or the arguments.
-    pub fn check_unchanged(&self, spec: &ToolSpec, policy: &str) -> Result<(), &'static str> {
+    /// Names what has changed.
+    pub fn check_unchanged(&self, spec: &ToolSpec, policy: &str, executed: &str) -> Result<(), &'static str> {
+        if spec.name != self.binding.tool {
+            return Err("its tool is not there any more");
+        }
         if schema_digest(&spec.input_schema) != self.binding.schema {
             return Err("the tool's schema has changed");
         }
         if matches!(self.need, Need::Approval { .. }) && self.binding.policy != policy {
             return Err("the permission policy has changed");
         }
-        let id = self.binding.request_id(&spec.name, self.call.arguments_text());
-        if id == self.call.request_id {
-            Ok(())
-        } else {
-            Err(
-                "the call is no longer the one that was shown: its tool, arguments, agent or expiry have changed",
-            )
+        if self.binding.request_id(&self.need, executed) != self.call.request_id {
+            return Err(
+                "the call is no longer the one that was shown: its tool, action, resource, agent, expiry, arguments, \
+                 or what the runtime fills in have changed",
+            );
+        }
+        Ok(())
+    }
+
+    /// What was approved, where the call waited for that.
+    pub fn approved(&self) -> Option<PermissionCheck> {
+        match &self.need {
+            Need::Approval { action, resource, .. } => {
+                Some(PermissionCheck { action: action.clone(), resource: resource.clone() })
+            }
+            Need::Input => None,
         }
     }
 

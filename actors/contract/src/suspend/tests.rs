@@ -22,9 +22,9 @@ fn spec() -> ToolSpec {
 
 fn parked(index: usize, arguments: &str, need: Need) -> ParkedCall {
     let expires_at = now() + SignedDuration::from_secs(60);
-    let binding = Binding::new(&spec(), "v1", None, format!("nonce {index}"), expires_at);
+    let binding = Binding::new(&spec(), "v1", Some("ann"), format!("nonce {index}"), expires_at);
     let mut call = SuspendedCall::new(&call("Pay", arguments, "c"), "");
-    call.request_id = binding.request_id("pay", arguments);
+    call.request_id = binding.request_id(&need, arguments);
     ParkedCall { index, call, need, reason: "waits".into(), binding, kept: None, claimed: false }
 }
 
@@ -55,12 +55,16 @@ fn list() -> SuspendedList {
         result(2, Outcome::Suspended, None),
     ];
     let waiting = vec![parked(1, r#"{"n":9007199254740993}"#, approval()), parked(2, "{}", Need::Input)];
+    let mut results = results;
+    for parked in &waiting {
+        results[parked.index].request = Some(parked.call.request_id.clone());
+    }
     SuspendedList::new("doc".into(), Some("ann".into()), results, waiting)
 }
 
 /// Nothing has changed since the requests were made.
 fn unchanged(parked: &ParkedCall) -> Result<(), Refusal> {
-    let checked = parked.check_unchanged(&spec(), "v1");
+    let checked = parked.check_unchanged(&spec(), "v1", parked.call.arguments_text());
     checked.map_err(|reason| Refusal::Changed { id: String::new(), reason: reason.to_owned() })
 }
 
@@ -96,38 +100,80 @@ fn what_is_no_object_or_names_no_tool_is_no_suspended_call() {
 #[test]
 fn the_id_of_a_request_changes_with_everything_that_it_is_bound_to() {
     let binding = parked(0, "{}", approval()).binding;
-    let id = binding.request_id("pay", r#"{"a":1,"b":2}"#);
-    assert_eq!(id, binding.request_id(" PAY ", r#"{ "b": 2, "a": 1 }"#), "the same call");
+    let text = r#"{"a":1,"b":2}"#;
+    let id = binding.request_id(&approval(), text);
+    assert_eq!(id, binding.request_id(&approval(), r#"{ "b": 2, "a": 1 }"#), "the same call");
     let with = |change: fn(&mut Binding)| {
         let mut other = binding.clone();
         change(&mut other);
-        other.request_id("pay", r#"{"a":1,"b":2}"#)
+        other.request_id(&approval(), text)
     };
+    let asks = |action: &str, resource: &str| {
+        let (action, resource) = (action.into(), resource.into());
+        binding.request_id(&Need::Approval { action, resource, rule: "rule 1".into() }, text)
+    };
+    assert_eq!(id, asks("pay", "{}"));
     let others = [
-        binding.request_id("pay", r#"{"a":1,"b":3}"#),
-        binding.request_id("play", r#"{"a":1,"b":2}"#),
+        binding.request_id(&approval(), r#"{"a":1,"b":3}"#),
+        binding.request_id(&Need::Input, text),
+        asks("play", "{}"),
+        asks("pay", "{ }"),
+        with(|binding| binding.tool = "Pay".into()),
         with(|binding| binding.schema.push('x')),
         with(|binding| binding.policy.push('x')),
         with(|binding| binding.nonce.push('x')),
-        with(|binding| binding.agent = Some("x".into())),
+        with(|binding| binding.agent = None),
         with(|binding| binding.expires_at += SignedDuration::from_nanos(1)),
     ];
     assert!(others.iter().all(|other| *other != id));
-    let big = |n: &str| binding.request_id("pay", &format!("{{\"n\":{n}}}"));
+    let big = |n: &str| binding.request_id(&approval(), &format!("{{\"n\":{n}}}"));
     assert_ne!(big("9007199254740993"), big("9007199254740992"), "integers beyond doubles");
 }
 
 #[test]
-fn a_changed_schema_policy_or_argument_is_noticed() {
+fn a_changed_tool_schema_policy_or_argument_is_noticed() {
     let good = parked(0, "{}", approval());
-    assert_eq!(good.check_unchanged(&spec(), "v1"), Ok(()));
-    assert!(good.check_unchanged(&spec().input_schema(json!({})), "v1").unwrap_err().contains("schema"));
-    assert!(good.check_unchanged(&spec(), "v2").unwrap_err().contains("policy"));
+    let spelled = ToolSpec::new("Pay").input_schema(spec().input_schema);
+    assert_eq!(good.check_unchanged(&spec(), "v1", "{}"), Ok(()));
+    assert!(good.check_unchanged(&spelled, "v1", "{}").unwrap_err().contains("not there any more"));
+    assert!(
+        good.check_unchanged(&spec().input_schema(json!({})), "v1", "{}").unwrap_err().contains("schema")
+    );
+    assert!(good.check_unchanged(&spec(), "v2", "{}").unwrap_err().contains("policy"));
+    assert!(good.check_unchanged(&spec(), "v1", r#"{"to":"me"}"#).unwrap_err().contains("arguments"));
     let mut other = good.clone();
-    other.call.arguments = Some(Arguments::Json(r#"{"to":"me"}"#.to_owned()));
-    assert!(other.check_unchanged(&spec(), "v1").unwrap_err().contains("arguments"));
+    other.need = Need::Approval { action: "pay".into(), resource: "*".into(), rule: String::new() };
+    assert!(other.check_unchanged(&spec(), "v1", "{}").unwrap_err().contains("resource"));
     let asked = parked(0, "{}", Need::Input);
-    assert_eq!(asked.check_unchanged(&spec(), "v2"), Ok(()), "no policy has asked");
+    assert_eq!(asked.check_unchanged(&spec(), "v2", "{}"), Ok(()), "no policy has asked");
+}
+
+#[test]
+fn a_record_whose_parts_disagree_is_refused() {
+    type Edit = fn(&mut SuspendedList);
+    let edits: [(&str, Edit); 7] = [
+        ("waits twice", |list| list.parked.push(list.parked[0].clone())),
+        ("the same request", |list| {
+            list.parked[1].call.request_id = list.parked[0].call.request_id.clone();
+        }),
+        ("has ended ok", |list| list.results[1].outcome = Outcome::Ok),
+        ("names another request", |list| list.results[1].request = Some("x".into())),
+        ("of tool \"play\"", |list| list.parked[0].call.tool = "play".into()),
+        ("the list runs for bob, call 1 for ann", |list| list.agent = Some("bob".into())),
+        ("is answered and is not", |list| list.used.push(list.parked[0].call.request_id.clone())),
+    ];
+    assert!(list().check().is_ok());
+    for (reason, edit) in edits {
+        let mut list = list();
+        edit(&mut list);
+        let error = SuspendedList::from_json(&list.to_json()).unwrap_err();
+        assert!(matches!(error, RecordError::Disagrees { .. }), "{reason}");
+        assert!(error.to_string().contains(reason), "{reason}: {error}");
+        let before = list.to_json();
+        let answers = Answers::new().approve(ids(&list)[0].clone());
+        assert!(list.claim(&answers, now(), unchanged).is_err(), "{reason}");
+        assert_eq!(list.to_json(), before);
+    }
 }
 
 #[test]
@@ -156,7 +202,11 @@ fn what_is_approved_is_claimed_and_what_is_denied_is_answered() {
     let [approve, input] = ids(&list).try_into().unwrap();
     let answers = Answers::new().approve(approve.clone()).deny_because(input.clone(), "not today");
     let resumed = list.claim(&answers, now(), unchanged).unwrap();
-    assert!(matches!(resumed.as_slice(), [Resumption { index: 1, standing: Standing::Approved }]));
+    let [Resumption { index: 1, standing: Standing::Approved { check: Some(check) } }] = resumed.as_slice()
+    else {
+        panic!("{resumed:?}")
+    };
+    assert_eq!((check.action.as_str(), check.resource.as_str()), ("pay", "{}"), "that and nothing else");
     assert!(list.parked.len() == 1 && list.parked[0].claimed);
     assert_eq!(list.results[2].outcome, Outcome::Denied);
     assert_eq!(list.results[2].error.as_deref(), Some("tool \"Pay\": denied: not today"));
@@ -191,8 +241,10 @@ fn a_record_reads_back_as_it_was_written() {
 #[test]
 fn a_record_that_is_newer_or_broken_is_refused() {
     let text = list().to_json();
-    let newer = text.replacen("\"version\": 1", "\"version\": 2", 1);
-    assert!(matches!(SuspendedList::from_json(&newer), Err(RecordError::Newer(2))));
+    let newer = text.replacen("\"version\": 2", "\"version\": 3", 1);
+    assert!(matches!(SuspendedList::from_json(&newer), Err(RecordError::Newer(3))));
+    let older = text.replacen("\"version\": 2", "\"version\": 1", 1);
+    assert!(matches!(SuspendedList::from_json(&older), Err(RecordError::Older(1))));
     let beyond = text.replacen("\"index\": 2,\n      \"call\"", "\"index\": 3,\n      \"call\"", 1);
     assert!(matches!(SuspendedList::from_json(&beyond), Err(RecordError::NoSuchCall(3))));
     for broken in ["", "{}", "[]", &text[..text.len() / 2]] {
