@@ -10,7 +10,9 @@
 //! ```
 
 mod access;
+mod origin;
 mod queue;
+mod table;
 
 use std::{sync::Arc, task::Poll};
 
@@ -37,6 +39,9 @@ use crate::{
 pub(crate) use access::{
     Adopt, ForgetRows, GetRow, RemoveRow, RowError, RowSink, Snapshot, StreamRows, UpdateRow,
 };
+
+pub(crate) use origin::{StateOrigin, new_state};
+pub(crate) use table::RowTable;
 
 /// Rows that outlive the actors that serve them, one after the other.
 pub(crate) type SharedShard = Arc<Mutex<Box<dyn Shard>>>;

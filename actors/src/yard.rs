@@ -3,6 +3,7 @@
 mod resume;
 mod staging;
 mod state;
+mod state_mark;
 
 use std::{
     sync::{
@@ -29,6 +30,7 @@ use crate::{
     placement::Placement,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
+    state::StateOrigin,
     supervisor::{
         Shared, SupervisorActor,
         catalog::{Catalog, CatalogError, Published, spread},
@@ -120,6 +122,7 @@ impl Yard {
             activation: config.activation,
             tool_runtime: config.tool_runtime,
             permissions: Permissions::new(config.permissions),
+            origin: StateOrigin::new(),
             restarts: config.restarts,
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),

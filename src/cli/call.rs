@@ -23,16 +23,21 @@ use crate::{
     options::{CallOptions, ListOptions},
     output::Printer,
     record::Recording,
-    setup, state,
+    setup,
+    state::{self, Store},
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
+    let mut store = match &options.state {
+        Some(path) => Some(Store::lock(path, options.state_wait.patience()).await?),
+        None => None,
+    };
     let engine = setup::engine(&options.engine)?;
     let interrupt = Interrupt::listen()?;
     let recording = Recording::start(&engine, &options.record)?;
     let printer = Printer { form: options.output, lines: options.input.jsonl };
-    if let Some(store) = &options.state {
-        state::before(&engine, store).await?;
+    if let Some(store) = &mut store {
+        store.load(&engine).await?;
     }
     let all_ok = if options.input.jsonl {
         #[cfg(feature = "mcp")]
@@ -47,6 +52,7 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
             .with_context(|| source(&options.input.file))?;
         if let Some(kept) = kept {
             let mut list = report.suspend(document.id.clone());
+            state::note(&mut list, store.as_ref());
             if options.list.stub {
                 list.stubs = document.tools.iter().map(declaration).collect();
             }
@@ -56,8 +62,8 @@ pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
         report.all_ok()
     };
     recording.finish(&options.record)?;
-    if let Some(store) = &options.state {
-        state::after(&engine, store).await?;
+    if let Some(store) = &mut store {
+        store.save(&engine).await?;
     }
     engine.shutdown(Duration::ZERO).await;
     Ok(match (interrupt.is_pressed(), all_ok) {

@@ -6,18 +6,27 @@ use serde_json::json;
 use toolyard::{Answer, Answers, ExecuteOptions, RunControl, formats::read_document, suspend::SuspendFile};
 
 use crate::{
-    ALL_OK, INTERRUPTED, SOME_NOT_OK, interrupt::Interrupt, options::ResumeOptions, output::Printer,
-    record::Recording, setup,
+    ALL_OK, INTERRUPTED, SOME_NOT_OK,
+    interrupt::Interrupt,
+    options::ResumeOptions,
+    output::Printer,
+    record::Recording,
+    setup,
+    state::{self, Store},
 };
 
 pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     let (mut file, mut list) = SuspendFile::open(&options.file)?;
     list.recover();
+    let mut store = Store::of_list(&list, options.state.as_deref(), options.state_wait.patience()).await?;
     let engine = setup::engine(&options.engine)?;
     #[cfg(feature = "mcp")]
     {
         let waiting: Vec<_> = list.parked.iter().map(|parked| parked.call.tool.as_str()).collect();
         crate::servers::wait_for(&engine, &waiting).await;
+    }
+    if let Some(store) = &mut store {
+        store.load(&engine).await?;
     }
     let interrupt = Interrupt::listen()?;
     let recording = Recording::start(&engine, &options.record)?;
@@ -41,10 +50,16 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
             }
         }
     };
+    state::note(&mut list, store.as_ref());
+    let kept = match &mut store {
+        Some(store) => store.save(&engine).await,
+        None => Ok(()),
+    };
     file.save(&list)?;
     let report = report?;
     Printer { form: options.output, lines: false }.report(&list.id, &report)?;
     recording.finish(&options.record)?;
+    kept?;
     engine.shutdown(Duration::ZERO).await;
     Ok(match (interrupt.is_pressed(), report.all_ok()) {
         (true, _) => INTERRUPTED,

@@ -6,7 +6,10 @@ mod configured;
 mod interrupt;
 mod plan;
 mod resume;
-mod state;
+pub(crate) mod state;
+mod state_lock;
+mod state_resume;
+mod state_shape;
 
 use std::{
     io::Write,

@@ -17,4 +17,6 @@ mod restart;
 mod retries;
 pub(crate) mod state;
 mod state_files;
+mod state_resume;
+mod state_shape;
 pub(crate) mod tools;

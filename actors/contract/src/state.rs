@@ -11,7 +11,11 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{Invocation, Tool, ToolFuture, ToolReturn, ToolSpec};
 
+mod read;
 mod rows;
+mod saved;
+
+pub use saved::SavedState;
 
 /// What can be a tool's state: any value that can be copied, sent, written and read.
 pub trait ToolState: Clone + Send + Serialize + DeserializeOwned + 'static {}
@@ -146,11 +150,14 @@ impl RowValue {
 
 /// State that is plain JSON, in the two parts that untyped tools use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(deny_unknown_fields)]
 pub struct JsonState {
-    /// What the tool works on.
+    /// What the tool works on. As JSON it must be there, if only as `null`, so that nothing else is
+    /// taken for an empty state.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub state: Option<Map<String, Value>>,
     /// What it notes about itself.
+    #[serde(default)]
     pub meta_state: Option<Map<String, Value>>,
 }
 

@@ -22,7 +22,7 @@ use crate::{
     messages::Crash,
     reply::{Finished, Group},
     restart::{Health, Home, Readiness},
-    state::{InvokeOnRow, StateActor},
+    state::{InvokeOnRow, RowTable, StateActor},
     tool::{Invoke, ToolActor},
 };
 
@@ -54,7 +54,7 @@ pub(crate) enum Route {
     /// To the tool's actor.
     Tool(Home<ToolActor>),
     /// To the actor that owns the row: one hop, without a stop at a tool actor.
-    State { scope: StateScope, shards: Vec<Home<StateActor>> },
+    State { scope: StateScope, shards: Vec<Home<StateActor>>, rows: RowTable },
 }
 
 impl Route {
@@ -64,6 +64,14 @@ impl Route {
             (Self::Tool(_), _) => None,
             (Self::State { scope: StateScope::Agent, .. }, Some(agent)) => Some(RowKey::Agent(agent.clone())),
             (Self::State { .. }, _) => Some(RowKey::Engine),
+        }
+    }
+
+    /// Tells whether the row that an agent's calls work on was ever used; `None` without state.
+    pub(crate) fn has_row(&self, agent: Option<&Arc<str>>) -> Option<bool> {
+        match (self, self.row(agent)) {
+            (Self::State { rows, .. }, Some(key)) => Some(rows.shard(&key).lock().contains(&key)),
+            _ => None,
         }
     }
 

@@ -49,7 +49,7 @@ use crate::{
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
     retry::RetryPolicy,
-    state::StateActor,
+    state::{RowTable, StateActor, StateOrigin},
     tool::{Spawner, ToolActor},
 };
 
@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
     pub(crate) tool_runtime: Option<Handle>,
     pub(crate) permissions: Permissions,
+    /// Which state the rows of all tools are.
+    pub(crate) origin: StateOrigin,
     pub(crate) restarts: RestartPolicy,
     pub(crate) runs: AtomicU64,
     pub(crate) closed: AtomicBool,
@@ -332,13 +334,15 @@ impl Shared {
         let places = if scope == StateScope::Agent { all } else { std::slice::from_ref(place) };
         let shards =
             std::iter::once(shard).chain(std::iter::repeat_with(|| tool.state()).flatten().map(|s| s.shard));
-        let homes = places.iter().cloned().zip(shards).map(|(place, shard)| {
-            let (shard, spawner) = (Arc::new(Mutex::new(shard)), spawner.clone());
+        let rows: RowTable =
+            places.iter().zip(shards).map(|(_, shard)| Arc::new(Mutex::new(shard))).collect();
+        let homes = places.iter().cloned().zip(rows.shards()).map(|(place, shard)| {
+            let (shard, spawner) = (shard.clone(), spawner.clone());
             Home::new(self.restarts.clone(), seat.take(), move |pulse| {
                 let (shard, spawner) = (shard.clone(), spawner.clone());
                 StateActor::start_in_arbiter(&place, move |_| StateActor::new(shard, spawner, pulse))
             })
         });
-        Route::State { scope, shards: homes.collect() }
+        Route::State { scope, shards: homes.collect(), rows }
     }
 }

@@ -66,8 +66,19 @@ impl Parking {
         for result in results.iter_mut().filter(waits).filter(|result| result.request.is_none()) {
             self.park_asked(result);
         }
+        self.mark_states();
         self.calls.sort_by_key(|call| call.index);
         self.calls
+    }
+
+    /// Says of calls whose tools keep state which one it is: at the end, when the list has committed
+    /// all that it will.
+    fn mark_states(&mut self) {
+        for call in &mut self.calls {
+            let entry = self.scope.get(&call.call.tool);
+            let used = entry.and_then(|entry| entry.route.has_row(self.agent.as_ref()));
+            call.state = used.map(|used| self.shared.origin.mark(used));
+        }
     }
 
     fn park_asked(&mut self, result: &mut ToolResult) {
@@ -120,7 +131,7 @@ impl Parking {
             tool_call_id: label.id.as_text().map(str::trim).unwrap_or_default().to_owned(),
             arguments: RawValue::from_string(arguments).ok(),
         };
-        self.calls.push(ParkedCall { index, call, need, reason, binding, kept, claimed: false });
+        self.calls.push(ParkedCall { index, call, need, reason, binding, kept, state: None, claimed: false });
     }
 
     fn permissions(&self) -> &Permissions {

@@ -106,7 +106,10 @@ impl Staging {
                 (true, None) => "the row of the whole engine is there twice".to_owned(),
                 (false, _) => match shard.put(row) {
                     Ok(()) => return Ok(()),
-                    Err(error) => error.to_string(),
+                    Err(error) => match key.agent() {
+                        Some(agent) => format!("the row of agent {agent:?}: {error}"),
+                        None => error.to_string(),
+                    },
                 },
             }
         };

@@ -154,7 +154,7 @@ impl<'a> Owner<'a> {
     pub(super) fn new(entry: &'a Entry) -> Option<Self> {
         match &entry.route {
             Route::Tool(_) => None,
-            Route::State { scope, shards } => Some(Self { entry, scope: *scope, shards }),
+            Route::State { scope, shards, .. } => Some(Self { entry, scope: *scope, shards }),
         }
     }
 

@@ -10,13 +10,13 @@ use super::{ReplSession, Snapshot};
 
 /// The state of one agent's row: enough to go on in another process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SessionState {
     /// Marks what the session looked like after the last call that was `ok`.
     pub mark: u64,
     /// The names after that call.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Arc<Snapshot>>,
 }
 

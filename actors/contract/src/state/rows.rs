@@ -9,7 +9,7 @@ use compact_str::CompactString;
 use hashbrown::{HashMap, hash_map::EntryRef};
 use serde_json::value::RawValue;
 
-use super::{Copied, RowKey, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool};
+use super::{Copied, RowKey, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool, read::read};
 use crate::Invocation;
 
 /// A shard of the tool `T`. A row costs its key, its state and a few bytes; nothing runs for it.
@@ -61,10 +61,6 @@ impl<T: StatefulTool> Rows<T> {
             Some(agent) => self.agents.get_mut(agent),
         }
     }
-
-    fn read(row: &RowValue) -> serde_json::Result<T::State> {
-        serde_json::from_str(row.state.get())
-    }
 }
 
 impl<T: StatefulTool> Shard for Rows<T> {
@@ -108,7 +104,7 @@ impl<T: StatefulTool> Shard for Rows<T> {
     }
 
     fn put(&mut self, value: &RowValue) -> serde_json::Result<()> {
-        let row = Row { state: Self::read(value)?, stamp: next_stamp() };
+        let row = Row { state: read(value.state.get())?, stamp: next_stamp() };
         match &value.agent {
             None => self.engine = Some(row),
             Some(agent) => drop(self.agents.insert(CompactString::from(&**agent), row)),

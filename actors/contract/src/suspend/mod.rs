@@ -4,6 +4,7 @@ mod answer;
 mod call;
 mod list;
 mod parked;
+mod state_mark;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -13,5 +14,6 @@ pub use self::{
     call::SuspendedCall,
     list::{RecordError, Refusal, Resumption, Standing, SuspendedList},
     parked::{Binding, Need, ParkedCall, Request},
+    state_mark::{StateMark, StoreMark},
     store::{ChangedCall, Restored, SuspensionStore},
 };

@@ -1,0 +1,33 @@
+//! The rows of one tool, however many actors serve them.
+
+use std::sync::Arc;
+
+use toolyard_contract::RowKey;
+
+use super::SharedShard;
+use crate::supervisor::catalog::spread;
+
+/// All shards of one tool.
+#[derive(Clone)]
+pub(crate) struct RowTable(Arc<[SharedShard]>);
+
+impl FromIterator<SharedShard> for RowTable {
+    fn from_iter<I: IntoIterator<Item = SharedShard>>(shards: I) -> Self {
+        Self(shards.into_iter().collect())
+    }
+}
+
+impl RowTable {
+    pub(crate) fn shards(&self) -> &[SharedShard] {
+        &self.0
+    }
+
+    /// Which of the shards owns a row.
+    pub(crate) fn place_of(&self, key: &RowKey) -> usize {
+        spread(key.agent(), self.0.len())
+    }
+
+    pub(crate) fn shard(&self, key: &RowKey) -> &SharedShard {
+        &self.0[self.place_of(key)]
+    }
+}
