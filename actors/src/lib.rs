@@ -46,5 +46,5 @@ pub use self::{
         catalog::{Catalog, CatalogError, Entry},
         control::RunControl,
     },
-    yard::{Claim, Staging, StateError, ToolRows, Yard, YardConfig},
+    yard::{Claim, Staging, StateCut, StateError, ToolRows, Yard, YardConfig},
 };

@@ -1,15 +1,16 @@
 //! ```text
 //! StateActor
 //! Receives  InvokeOnRow: calls of one list to one row; RowIsFree: a call that waited has ended;
-//!           Purge: look after those who wait for a row; GetRow, UpdateRow, RemoveRow, Snapshot,
-//!           StreamRows, Adopt, ForgetRows
+//!           Purge: look after those who wait for a row; GetRow, UpdateRow, RemoveRow
 //! Sends     answers over the list's channel
-//! Owns      which rows are busy and who waits for them; the rows themselves outlive it
+//! Owns      which rows are busy and who waits for them; the rows themselves outlive it, and those who save or load
+//!           all of them lock them past it
 //! Lives on  one arbiter; a tool with a row for each agent has an actor on each arbiter
 //! Fails     a crash loses the calls under way on its rows, never a committed state
 //! ```
 
 mod access;
+mod hold;
 mod origin;
 mod queue;
 mod table;
@@ -36,9 +37,8 @@ use crate::{
     tool::Spawner,
 };
 
-pub(crate) use access::{
-    Adopt, ForgetRows, GetRow, RemoveRow, RowError, RowSink, Snapshot, StreamRows, UpdateRow,
-};
+pub(crate) use access::{GetRow, RemoveRow, RowError, UpdateRow};
+pub(crate) use hold::hold_all;
 
 pub(crate) use origin::{StateOrigin, new_state};
 pub(crate) use table::RowTable;

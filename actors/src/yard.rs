@@ -1,5 +1,6 @@
 //! The actors of one engine, put together.
 
+mod cut;
 mod resume;
 mod staging;
 mod state;
@@ -88,6 +89,7 @@ impl Default for YardConfig {
     }
 }
 
+pub use cut::StateCut;
 pub use resume::Claim;
 pub use staging::Staging;
 pub use state::{StateError, ToolRows};

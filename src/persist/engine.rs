@@ -4,17 +4,12 @@ use std::{
     collections::HashSet,
     io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, sync_channel},
-    },
+    sync::Arc,
     thread,
     time::Duration,
 };
 
 use futures::channel::oneshot;
-use serde::ser::Error as _;
 use toolyard_actors::Yard;
 use toolyard_contract::{RowValue, SavedState, name};
 
@@ -25,9 +20,6 @@ use super::{
     read, save,
 };
 use crate::{Attached, Engine};
-
-/// How many rows wait for the disk at most.
-const ROWS_AHEAD: usize = 1_024;
 
 /// How long a save waits for whoever has the file locked.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -48,8 +40,9 @@ pub struct LoadedState {
 impl Engine {
     /// Saves the states of all tools to one file and gives the number of rows.
     ///
-    /// Rows are written one by one, so that a million of them need no second copy in memory. What
-    /// one tool gives existed together between two commits; it serves nobody while it is written.
+    /// They are saved as they are at one moment, between the same two commits for all tools, agents and arbiters: a
+    /// file never has a commit without those before it. Calls go on meanwhile. Rows are written a few at a time, so
+    /// that a million of them need no second copy in memory, but for those that change before they are written.
     /// The file is replaced as a whole: after a crash or a loss of power it is the old one or the
     /// new one.
     ///
@@ -73,7 +66,7 @@ impl Engine {
     }
 
     /// Loads the states of a file: the tools that it names get its rows in place of all of their
-    /// own, other tools keep theirs. Calls that are under way on replaced rows end `lost`.
+    /// own, all at one moment; other tools keep theirs. Calls that are under way on replaced rows end `lost`.
     ///
     /// # Errors
     /// When the file is not whole, a newer program wrote it, or one value is not a state of its tool:
@@ -136,7 +129,7 @@ pub(super) async fn load_rows(yard: &Yard, path: PathBuf) -> Result<LoadedState,
     })
     .await?;
     let unknown = staging.unknown().map(str::to_owned).collect();
-    yard.adopt(staging).await?;
+    yard.adopt(staging);
     Ok(LoadedState { rows, unknown, state })
 }
 
@@ -146,70 +139,37 @@ async fn save_alone(
     path: PathBuf,
     old: impl FnOnce(&Path) -> Result<Old, StateFileError> + Send + 'static,
 ) -> Result<u64, StateFileError> {
-    let (path, _lock) = on_thread(move || {
+    let (path, lock) = on_thread(move || {
         let path = target(&path)?;
         let lock = StateLock::take(&path, LOCK_PATIENCE)?;
-        Ok((path, lock))
+        Ok((path, Arc::new(lock)))
     })
     .await?;
     let next = yard.saved_state().next();
-    let rows = save_rows(yard, path, next.clone(), old).await?;
+    let rows = save_rows(yard, path, next.clone(), lock, old).await?;
     yard.state_was_saved(next);
     Ok(rows)
 }
 
-/// Saves to a file whose lock the caller holds.
+/// Saves to a file whose lock is held, also when nobody waits for the save any more.
 pub(super) async fn save_rows(
     yard: &Yard,
     path: PathBuf,
     state: SavedState,
+    lock: Arc<StateLock>,
     old: impl FnOnce(&Path) -> Result<Old, StateFileError> + Send + 'static,
 ) -> Result<u64, StateFileError> {
-    let tools: Vec<String> = yard.stateful_tools();
-    let (sender, rows) = sync_channel(ROWS_AHEAD);
-    let last_sender = sender.clone();
-    let complete = Arc::new(AtomicBool::new(false));
-    let incoming = Incoming { rows, complete: complete.clone(), ended: false };
-    let saving = on_thread(move || {
-        let old = old(&path)?.without(&tools);
-        let named = tools.into_iter().chain(old.tools.iter().cloned()).collect();
-        save(&Disk, &path, StateHead { tools: named, state: Some(state) }, incoming.chain(old.rows))
-    });
-    let streamed = yard
-        .stream_rows(move |tool, row| {
-            let sent = sender.send(StateRow::new(tool, row));
-            sent.map_err(|_| serde_json::Error::custom("the file cannot be written"))
-        })
-        .await;
-    complete.store(streamed.is_ok(), Ordering::Release);
-    drop(last_sender);
-    match (saving.await, streamed) {
-        (Err(StateFileError::Interrupted), Err(error)) => Err(error.into()),
-        (saved, _) => saved,
-    }
-}
-
-/// Rows on their way to the file.
-struct Incoming {
-    rows: Receiver<StateRow>,
-    /// Set before the last sender goes away, if all rows were sent.
-    complete: Arc<AtomicBool>,
-    ended: bool,
-}
-
-impl Iterator for Incoming {
-    type Item = Result<StateRow, StateFileError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.rows.recv() {
-            Ok(row) => Some(Ok(row)),
-            Err(_) if self.ended || self.complete.load(Ordering::Acquire) => None,
-            Err(_) => {
-                self.ended = true;
-                Some(Err(StateFileError::Interrupted))
-            }
-        }
-    }
+    let yard = yard.clone();
+    on_thread(move || {
+        let _lock = lock;
+        let old = old(&path)?;
+        let cut = yard.cut(None)?;
+        let old = old.without(cut.tools());
+        let tools = cut.tools().iter().chain(&old.tools).cloned().collect();
+        let rows = cut.map(|row| row.map(|(tool, row)| StateRow::new(tool, row)).map_err(Into::into));
+        save(&Disk, &path, StateHead { tools, state: Some(state) }, rows.chain(old.rows))
+    })
+    .await
 }
 
 /// What a file had before, of tools that the engine does not have.

@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -44,7 +45,7 @@ pub struct StateStore {
     path: PathBuf,
     saved: SavedState,
     is_new: bool,
-    _lock: StateLock,
+    lock: Arc<StateLock>,
 }
 
 /// What has states that a [`StateStore`] can load and save.
@@ -83,7 +84,7 @@ impl StateStore {
                 Err(error) => return Err(error),
             };
             let saved = saved.unwrap_or_else(Yard::new_state);
-            Ok(Self { shown, path, saved, is_new, _lock: lock })
+            Ok(Self { shown, path, saved, is_new, lock: Arc::new(lock) })
         })
         .await
     }
@@ -129,7 +130,7 @@ impl StateStore {
     pub async fn save(&mut self, engine: &impl StateHolder) -> Result<u64, StateFileError> {
         let yard = engine.state_yard();
         let next = self.saved.next();
-        let rows = save_rows(yard, self.path.clone(), next.clone(), Old::read).await?;
+        let rows = save_rows(yard, self.path.clone(), next.clone(), self.lock.clone(), Old::read).await?;
         yard.state_was_saved(next.clone());
         (self.saved, self.is_new) = (next, false);
         Ok(rows)

@@ -16,6 +16,7 @@ mod rates;
 mod restart;
 mod retries;
 pub(crate) mod state;
+mod state_cut;
 mod state_files;
 mod state_resume;
 mod state_shape;

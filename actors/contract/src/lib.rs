@@ -70,8 +70,8 @@ pub use runner::Runner;
 pub use set::{Duplicate, DuplicatePolicy, SharedTool, ToolSet};
 pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
 pub use state::{
-    Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, SavedState, Shard, ShardWork, StatePart,
-    StateScope, StateWork, Stateful, StatefulTool, ToolState,
+    Copied, InPlace, JsonState, RowKey, RowKeys, RowReplaced, RowValue, SavedState, Shard, ShardWork,
+    StatePart, StateScope, StateWork, Stateful, StatefulTool, ToolState,
 };
 pub use suspend::{
     Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,

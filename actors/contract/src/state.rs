@@ -11,10 +11,12 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{Invocation, Tool, ToolFuture, ToolReturn, ToolSpec};
 
+mod cut;
 mod read;
 mod rows;
 mod saved;
 
+pub use cut::RowKeys;
 pub use saved::SavedState;
 
 /// What can be a tool's state: any value that can be copied, sent, written and read.
@@ -250,11 +252,27 @@ pub trait Shard: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Hands every row to `sink`, ordered by key.
+    /// Begins to hand out the rows as they are now, under a number that no other cut has, and gives their keys.
+    /// Rows that change before they are handed out are kept as they were.
+    fn begin_cut(&mut self, cut: u64) -> RowKeys;
+    /// Hands out the rows of the next keys as they were: at least one, if any is left, at most `rows`, and no more
+    /// once they are `bytes` long.
     ///
     /// # Errors
-    /// When a state cannot be written as JSON, or the sink fails.
-    fn for_each(&self, sink: &mut dyn FnMut(RowValue) -> serde_json::Result<()>) -> serde_json::Result<()>;
+    /// When a state cannot be written as JSON.
+    fn read_cut(
+        &mut self,
+        cut: u64,
+        keys: &mut RowKeys,
+        rows: usize,
+        bytes: usize,
+    ) -> serde_json::Result<Vec<RowValue>>;
+    /// Forgets what was kept for a cut.
+    fn end_cut(&mut self, cut: u64);
+    /// Takes the rows of another shard of the same tool in place of its own; gives back what is to be dropped.
+    fn adopt(&mut self, rows: Box<dyn Shard>) -> Box<dyn Any + Send>;
+    /// The shard as what it is.
+    fn into_any(self: Box<Self>) -> Box<dyn Any + Send>;
 }
 
 /// How one call goes on, whatever the type of the state.
