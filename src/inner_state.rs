@@ -29,14 +29,6 @@ impl Engine {
         self.yard().set_state(tool, agent, state).await
     }
 
-    /// Forgets every state of an agent; gives how many there were.
-    ///
-    /// # Errors
-    /// When an actor does not answer.
-    pub async fn forget_agent(&self, agent: &str) -> Result<usize, StateError> {
-        self.yard().forget_agent(agent).await
-    }
-
     /// Gives all states of one tool, or of every tool that keeps state, as they were at one moment: for all tools,
     /// agents and arbiters between the same two commits. Calls go on meanwhile.
     ///

@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod config;
 mod engine;
 pub mod events;
+mod forget;
 pub mod formats;
 mod inner_state;
 mod manage;
@@ -44,10 +45,11 @@ pub use system::StartError;
 #[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
 pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
-    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DroppedEvents,
-    EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteOptions, Health,
-    Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError,
-    RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
+    AgentLimits, AgentTables, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim,
+    DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteOptions,
+    ForgetError, Forgotten, Health, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem,
+    Report, RestartPolicy, ResumeError, RetryPolicy, RunControl, StateError, Stop, SupervisorActor,
+    ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

@@ -3,6 +3,7 @@
 //! People use these through the `toolyard` crate; a host with an actix system of its own may send
 //! [`ExecuteCalls`] to a [`SupervisorActor`] directly.
 
+mod activity;
 mod admission;
 mod begun;
 #[cfg(feature = "child")]
@@ -46,5 +47,7 @@ pub use self::{
         catalog::{Catalog, CatalogError, Entry},
         control::RunControl,
     },
-    yard::{Claim, Staging, StateCut, StateError, ToolRows, Yard, YardConfig},
+    yard::{
+        AgentTables, Claim, ForgetError, Forgotten, Staging, StateCut, StateError, ToolRows, Yard, YardConfig,
+    },
 };

@@ -1,7 +1,7 @@
 //! ```text
 //! StateActor
 //! Receives  InvokeOnRow: calls of one list to one row; RowIsFree: a call that waited has ended;
-//!           Purge: look after those who wait for a row; GetRow, UpdateRow, RemoveRow
+//!           Purge: look after those who wait for a row; GetRow, UpdateRow
 //! Sends     answers over the list's channel
 //! Owns      which rows are busy and who waits for them; the rows themselves outlive it, and those who save or load
 //!           all of them lock them past it
@@ -37,7 +37,7 @@ use crate::{
     tool::Spawner,
 };
 
-pub(crate) use access::{GetRow, RemoveRow, RowError, UpdateRow};
+pub(crate) use access::{GetRow, RowError, UpdateRow};
 pub(crate) use hold::hold_all;
 
 pub(crate) use origin::{StateOrigin, new_state};

@@ -1,6 +1,7 @@
 //! The actors of one engine, put together.
 
 mod cut;
+mod forget;
 mod resume;
 mod staging;
 mod state;
@@ -22,6 +23,7 @@ use toolyard_contract::{ActivationController, Tool};
 
 use crate::{
     RunControl,
+    activity::Activity,
     admission::{Admission, Limits},
     event::EngineEvent,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
@@ -66,6 +68,9 @@ pub struct YardConfig {
     pub permissions: PermissionConfig,
     /// How often a dead actor is replaced.
     pub restarts: RestartPolicy,
+    /// Forgets agents that have had no list under way for so long, as [`Yard::forget`] does. They are looked for four
+    /// times in that time, but once a minute at least. Default: never.
+    pub forget_idle_agents: Option<Duration>,
     /// Drives tool futures that wait, so that they live where the host's connections live. Default:
     /// the arbiter of the tool's actor.
     pub tool_runtime: Option<Handle>,
@@ -84,12 +89,14 @@ impl Default for YardConfig {
             activation: ActivationController::default(),
             permissions: PermissionConfig::default(),
             restarts: RestartPolicy::default(),
+            forget_idle_agents: None,
             tool_runtime: None,
         }
     }
 }
 
 pub use cut::StateCut;
+pub use forget::{AgentTables, ForgetError, Forgotten};
 pub use resume::Claim;
 pub use staging::Staging;
 pub use state::{StateError, ToolRows};
@@ -115,6 +122,7 @@ impl Yard {
         let arbiters: Vec<_> = placement.arbiters().cloned().collect();
         let shared = Arc::new(Shared {
             published: Published::default(),
+            activity: Arc::new(Activity::new(config.forget_idle_agents.is_some())),
             admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
             observers: Arc::new(Observers::new()),
             overflow: Overflow::new(config.max_result_bytes),
@@ -147,7 +155,11 @@ impl Yard {
             SupervisorActor::start_in_arbiter(arbiter, move |_| SupervisorActor::new(shared))
         };
         let supervisors = arbiters.iter().map(start).collect();
-        Ok(Self { shared, supervisors, turn: Arc::default() })
+        let yard = Self { shared, supervisors, turn: Arc::default() };
+        if let Some(age) = config.forget_idle_agents {
+            yard.forget_idle(age);
+        }
+        Ok(yard)
     }
 
     /// The supervisor that takes this agent's lists: always the same one for one agent.

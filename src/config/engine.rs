@@ -41,6 +41,10 @@ pub struct EngineSection {
     /// that `detail.full` names. Default 1,000,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_result_bytes: Option<usize>,
+    /// Forgets agents that have had no list under way for so many seconds: their rows, sessions and what was approved for
+    /// them. 0 and default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forget_idle_agents_s: Option<Seconds>,
     /// When calls of idempotent tools are tried again. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySection>,
@@ -116,6 +120,7 @@ impl EngineSection {
         let limit = |seconds: Seconds| (seconds.0 > Duration::ZERO).then_some(seconds.0);
         config.timeout = self.timeout_s.map_or(config.timeout, limit);
         config.deadline = self.deadline_s.map_or(config.deadline, limit);
+        config.forget_idle_agents = self.forget_idle_agents_s.map_or(config.forget_idle_agents, limit);
         set(&mut config.arbiters, self.arbiters);
         set(&mut config.child_depth, self.child_depth);
         set(&mut config.max_result_bytes, self.max_result_bytes);
@@ -145,6 +150,8 @@ impl EngineSection {
         Self {
             timeout_s: changed(&config.timeout, &default.timeout).map(|&limit| seconds(limit)),
             deadline_s: changed(&config.deadline, &default.deadline).map(|&limit| seconds(limit)),
+            forget_idle_agents_s: changed(&config.forget_idle_agents, &default.forget_idle_agents)
+                .map(|&limit| seconds(limit)),
             max_in_flight: changed(max_in_flight, &default.limits.max_in_flight).copied(),
             max_blocking: changed(max_blocking, &default.limits.max_blocking).copied(),
             max_lists: changed(max_lists, &default.limits.max_lists).copied(),

@@ -6,6 +6,7 @@ mod churn;
 mod embed;
 mod fairness;
 mod faults;
+mod forget;
 mod huge_results;
 mod limits;
 mod managers;

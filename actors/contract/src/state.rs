@@ -68,6 +68,13 @@ pub trait StatefulTool: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
+    /// Lets go of what it keeps for an agent beside its row (sessions, connections): the agent is gone, and has no calls under way.
+    /// Default: there is nothing.
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        let _ = agent;
+        Box::pin(std::future::ready(()))
+    }
+
     /// A body that changes the row itself, in place of [`work`](Self::work). Default: none.
     ///
     /// It spares the copy of a very large state. The price: what a call has changed before it fails
@@ -194,6 +201,10 @@ impl<T: StatefulTool> Tool for Stateful<T> {
 
     fn retire(&self) -> BoxFuture<'static, ()> {
         self.0.retire()
+    }
+
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        self.0.forget(agent)
     }
 
     fn state(&self) -> Option<StatePart> {

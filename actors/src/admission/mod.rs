@@ -107,6 +107,21 @@ impl Admission {
         self.agents.pass(agent)
     }
 
+    /// Forgets an agent that has no list under way.
+    pub(crate) fn forget(&self, agent: &str) {
+        self.agents.forget(agent);
+    }
+
+    /// Forgets rates that have recovered.
+    pub(crate) fn tidy(&self) {
+        self.agents.tidy();
+    }
+
+    /// How many agents take memory: for what they have under way, and for rates.
+    pub(crate) fn known_agents(&self) -> (usize, usize) {
+        self.agents.live()
+    }
+
     /// The way of the calls of one list to one tool.
     pub(crate) fn way<'a>(&'a self, agent: &'a AgentPass, tool: &'a ToolGates, blocking: bool) -> Way<'a> {
         Way { agent, tool, blocking: blocking.then_some(&self.blocking), engine: &self.in_flight }

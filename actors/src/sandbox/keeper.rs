@@ -1,6 +1,6 @@
 //! ```text
 //! SandboxPoolActor
-//! Receives  Lease, GiveBack, WarmUp, Count, Close; Up, Cleared, Gone from its own tasks
+//! Receives  Lease, GiveBack, Forget, WarmUp, Count, Close; Up, Cleared, Gone from its own tasks
 //! Sends     Start and Stop to its sandboxes, from tasks
 //! Owns      which sandboxes there are, and who has them
 //! Lives on  the arbiter that its pool was given
@@ -51,6 +51,11 @@ pub(super) struct GiveBack(pub(super) u64);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct WarmUp;
+
+/// Ends the sandbox of an agent that is gone.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Forget(pub(super) String);
 
 /// Counts them.
 #[derive(Message)]
@@ -407,6 +412,18 @@ impl Handler<Gone> for SandboxPoolActor {
     fn handle(&mut self, _: Gone, ctx: &mut Self::Context) {
         self.ending -= 1;
         self.serve(ctx);
+    }
+}
+
+impl Handler<Forget> for SandboxPoolActor {
+    type Result = ();
+
+    fn handle(&mut self, Forget(agent): Forget, ctx: &mut Self::Context) {
+        let unused = |ticket: &u64| self.leased.get(ticket).is_some_and(|leased| leased.users == 0);
+        let Some(ticket) = self.agents.get(&agent).copied().filter(unused) else { return };
+        if let Some(kept) = self.take_lease(ticket) {
+            self.end(kept, ctx);
+        }
     }
 }
 

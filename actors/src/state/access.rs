@@ -29,11 +29,6 @@ pub(crate) struct GetRow(pub(crate) RowKey);
 #[rtype(result = "Result<(), RowError>")]
 pub(crate) struct UpdateRow(pub(crate) RowValue);
 
-/// Forgets one row; tells whether it was there.
-#[derive(Message)]
-#[rtype(result = "bool")]
-pub(crate) struct RemoveRow(pub(crate) RowKey);
-
 impl Handler<GetRow> for StateActor {
     type Result = Result<Option<Box<RawValue>>, RowError>;
 
@@ -47,13 +42,5 @@ impl Handler<UpdateRow> for StateActor {
 
     fn handle(&mut self, UpdateRow(row): UpdateRow, _: &mut Self::Context) -> Self::Result {
         Ok(self.shard.lock().put(&row)?)
-    }
-}
-
-impl Handler<RemoveRow> for StateActor {
-    type Result = bool;
-
-    fn handle(&mut self, RemoveRow(key): RemoveRow, _: &mut Self::Context) -> Self::Result {
-        self.shard.lock().remove(&key)
     }
 }

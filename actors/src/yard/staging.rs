@@ -38,7 +38,13 @@ impl Yard {
 
     /// Begins to collect rows that shall replace those of their tools.
     pub fn stage(&self) -> Staging {
-        Staging { catalog: self.catalog(), tools: BTreeMap::new(), unknown: BTreeSet::new() }
+        Staging {
+            catalog: self.catalog(),
+            tools: BTreeMap::new(),
+            unknown: BTreeSet::new(),
+            agents: BTreeSet::new(),
+            notes_agents: self.shared.activity.remembers(),
+        }
     }
 
     /// Replaces all rows of the tools of which rows were collected, at one moment; other tools keep theirs. Calls
@@ -49,6 +55,7 @@ impl Yard {
             Some((owner.rows.clone(), shards))
         });
         let (tables, shards): (Vec<_>, Vec<_>) = owners.unzip();
+        self.shared.activity.seen(staging.agents);
         let old: Vec<SharedShard> = tables.iter().flat_map(RowTable::shards).cloned().collect();
         let replaced: Vec<_> = hold_all(&old, |old| {
             old.zip(shards.into_iter().flatten()).map(|(old, new)| old.adopt(new)).collect()
@@ -71,6 +78,9 @@ pub struct Staging {
     /// By the tool's place in the catalogue; parallel to the tool's shards.
     tools: BTreeMap<usize, Vec<Box<dyn Shard>>>,
     unknown: BTreeSet<String>,
+    /// Whose rows they are, where idle agents are forgotten.
+    agents: BTreeSet<Arc<str>>,
+    notes_agents: bool,
 }
 
 impl Staging {
@@ -95,7 +105,10 @@ impl Staging {
                 (true, Some(agent)) => format!("the row of agent {agent:?} is there twice"),
                 (true, None) => "the row of the whole engine is there twice".to_owned(),
                 (false, _) => match shard.put(row) {
-                    Ok(()) => return Ok(()),
+                    Ok(()) => {
+                        self.agents.extend(row.agent.clone().filter(|_| self.notes_agents));
+                        return Ok(());
+                    }
                     Err(error) => match key.agent() {
                         Some(agent) => format!("the row of agent {agent:?}: {error}"),
                         None => error.to_string(),

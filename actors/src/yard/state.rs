@@ -9,7 +9,7 @@ use toolyard_contract::{RowKey, RowValue, StateScope};
 use super::Yard;
 use crate::{
     restart::Home,
-    state::{GetRow, RemoveRow, RowError, RowTable, StateActor, UpdateRow},
+    state::{GetRow, RowError, RowTable, StateActor, UpdateRow},
     supervisor::catalog::{Catalog, Entry, Route},
 };
 
@@ -80,22 +80,8 @@ impl Yard {
         let owner = Owner::find(&catalog, tool)?;
         let key = owner.key(agent);
         let row = RowValue { agent: key.agent().map(Arc::from), state };
+        self.shared.activity.seen(row.agent.clone());
         owner.ask(owner.shard(&key), UpdateRow(row)).await?.map_err(|error| owner.bad(&error))
-    }
-
-    /// Forgets every row of an agent; gives how many there were.
-    ///
-    /// # Errors
-    /// When an actor does not answer.
-    pub async fn forget_agent(&self, agent: &str) -> Result<usize, StateError> {
-        let (catalog, mut forgotten) = (self.catalog(), 0);
-        for owner in catalog.entries().iter().filter_map(|entry| Owner::new(entry)) {
-            if owner.scope == StateScope::Agent {
-                let key = owner.key(Some(agent));
-                forgotten += usize::from(owner.ask(owner.shard(&key), RemoveRow(key)).await?);
-            }
-        }
-        Ok(forgotten)
     }
 
     /// The names of the tools that keep state.

@@ -94,6 +94,21 @@ impl Sessions {
         (found, ended, seat(true))
     }
 
+    /// Takes the session of an agent that is gone, and what is known of it.
+    pub(super) fn forget(&self, agent: &str) -> Option<Box<dyn ReplSession>> {
+        let mut table = self.0.lock();
+        let agent: Agent = Some(agent.into());
+        match table.slots.remove(&agent)? {
+            Slot::Idle { session, .. } => Some(session),
+            Slot::Gone { .. } => None,
+            // A call that could not be stopped in time: its seat ends the session.
+            at_work @ Slot::AtWork => {
+                table.slots.insert(agent, at_work);
+                None
+            }
+        }
+    }
+
     /// Takes all sessions, for good.
     pub(super) fn close(&self) -> Vec<Box<dyn ReplSession>> {
         let mut table = self.0.lock();

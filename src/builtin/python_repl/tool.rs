@@ -204,6 +204,15 @@ impl StatefulTool for PythonReplTool {
         StateWork::Waits(Box::pin(async move { self.run(invocation, state).await }))
     }
 
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        let session = self.sessions.forget(agent);
+        Box::pin(async move {
+            if let Some(session) = session {
+                session.end().await;
+            }
+        })
+    }
+
     fn retire(&self) -> BoxFuture<'static, ()> {
         let sessions = self.sessions.close();
         Box::pin(async move {
