@@ -1,11 +1,11 @@
 //! Tools as leaves of a behaviour tree of the `bonsai-bt` crate: try the precise way, fall back to
-//! the rough one, then write down what came out.
+//! the rough one, then write down what came out, once somebody has approved that.
 
 use std::collections::HashMap;
 
 use bonsai_bt::{Action, BT, Behavior, Event, Select, Sequence, Status, UpdateArgs};
 use toolyard::{
-    Blackboard, Engine, NodeStatus, ToolNode,
+    Answers, Blackboard, Engine, NodeStatus, PermissionRule, PermissionRules, RulePolicy, ToolNode, Verdict,
     builtin::{
         calculator::CalculatorTool,
         file::{FileRoot, FileWriteTool},
@@ -15,7 +15,10 @@ use toolyard::{
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir();
     let root = FileRoot::open(&folder)?;
-    let engine = Engine::builder().tool(CalculatorTool::new()).tool(FileWriteTool::new(root)).build()?;
+    let rule = vec![PermissionRule::new(Verdict::Ask, "file.write", "*")];
+    let rules = RulePolicy::new(PermissionRules { default: Verdict::Allow, rule })?;
+    let tools = Engine::builder().tool(CalculatorTool::new()).tool(FileWriteTool::new(root));
+    let engine = tools.permissions(rules).build()?;
 
     let board = Blackboard::new();
     board.set("precise/input", "10 / (5 - 5)"); // fails
@@ -45,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             (status, args.dt)
         });
         match ticked {
-            Some((Status::Running, _)) => std::thread::yield_now(), // a game would draw a frame here
+            Some((Status::Running, _)) => approve(nodes.values_mut())?, // a game would draw a frame here
             Some((ended, _)) => break ended,
             None => return Err("the tree was at its end already".into()),
         }
@@ -58,6 +61,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     println!("{}", std::fs::read_to_string(folder.join("behaviour_tree.txt"))?);
+    Ok(())
+}
+
+/// Approves what waits. Between two ticks a person could be asked, or the record be written down.
+fn approve<'a>(nodes: impl Iterator<Item = &'a mut ToolNode>) -> Result<(), toolyard::Refusal> {
+    for node in nodes {
+        let mut answers = Answers::new();
+        for request in node.requests() {
+            println!("{}: approved, because it {}", node.name(), request.reason);
+            answers = answers.approve(request.id);
+        }
+        node.answer(&answers)?;
+    }
+    std::thread::yield_now();
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Start at [`Engine::builder`].
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod attach;
 mod builder;
 pub mod builtin;
@@ -20,6 +22,8 @@ pub mod persist;
 mod providers;
 #[cfg(feature = "python")]
 mod python;
+#[doc(hidden)] // for the program
+pub mod replace;
 #[cfg(feature = "docker")]
 pub mod sandbox;
 #[cfg(feature = "tower")]
@@ -36,7 +40,7 @@ pub mod timeline;
 pub use attach::Attached;
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
-pub use node::{Blackboard, NodeStatus, ToolNode};
+pub use node::{Blackboard, NodeStatus, RecordMismatch, ToolNode};
 pub use providers::Refresh;
 #[cfg(feature = "tower")]
 pub use service::ListRequest;
@@ -46,10 +50,10 @@ pub use system::StartError;
 pub use toolyard_actors::child::keep_if_asked;
 pub use toolyard_actors::{
     AgentLimits, AgentTables, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim,
-    DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteOptions,
-    ForgetError, Forgotten, Health, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem,
-    Report, RestartPolicy, ResumeError, RetryPolicy, RunControl, StateError, Stop, SupervisorActor,
-    ToolLimits, ToolRows, WaitsFor,
+    DirectCall, DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls,
+    ExecuteIn, ExecuteOptions, ExecuteTool, ForgetError, Forgotten, Health, Permission, PermissionConfig,
+    PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError, RetryPolicy, RunControl,
+    StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

@@ -1,25 +1,39 @@
 //! The engine under the names that tool managers have: life cycle, listing, calling, changing tools.
 
 use toolyard_actors::{CatalogChange, CatalogError, EngineError, ExecuteOptions};
+#[cfg(feature = "mcp")]
+use toolyard_contract::ProviderError;
 use toolyard_contract::{FunctionSchema, IntoTool, ToolCall, ToolResult};
 
 use crate::{Engine, IntoCalls, Refresh};
 
 /// An engine as a manager of tools.
 impl Engine {
-    /// Gets the providers ready that are not, and takes their tools. An engine without providers has
-    /// nothing to start; its own tools are there from the beginning.
+    /// Gets the providers ready that are not, and takes their tools; connects to the MCP servers that are not connected,
+    /// and waits for their tools. Its other tools an engine has from the beginning; processes, sessions and containers
+    /// begin with the calls that need them.
     ///
-    /// Providers have 30 s each. One that fails takes nothing from the others, and may be tried again
-    /// by calling this again.
+    /// Providers have 30 s each, MCP servers their connect timeout. One that fails takes nothing from the others, and
+    /// may be tried again by calling this again.
     ///
     /// # Errors
     /// When the engine has stopped.
     ///
     /// # Cancellation
-    /// Dropping the future does not stop the work.
+    /// Dropping the future does not stop the work on the providers.
     pub async fn start(&self) -> Result<Refresh, EngineError> {
-        self.ask_providers(true).await
+        #[cfg_attr(not(feature = "mcp"), allow(unused_mut))]
+        let mut report = self.ask_providers(true).await?;
+        #[cfg(feature = "mcp")]
+        {
+            let servers = self.mcp().clone();
+            let connected = self.yard().drive(async move { servers.connect_each().await }).await?;
+            let failed = connected.into_iter().filter_map(|(server, outcome)| Some((server, outcome.err()?)));
+            report
+                .failed
+                .extend(failed.map(|(server, error)| (server, ProviderError::new(error.to_string()))));
+        }
+        Ok(report)
     }
 
     /// Asks the providers that are ready for the tools that they have now. Lists under way keep the
@@ -34,20 +48,34 @@ impl Engine {
         self.ask_providers(false).await
     }
 
-    /// Takes the providers' tools out of the catalogue and closes the providers. The engine goes on
-    /// with its own tools, and [`start`](Self::start) brings the others back;
-    /// [`shutdown`](Self::shutdown) is the end.
+    /// Takes the providers' tools out of the catalogue and closes the providers; disconnects the MCP servers; ends the
+    /// processes of Python files (and their global variables with them), Python sessions, and containers. Committed
+    /// states stay.
     ///
-    /// Calls of the providers' tools that are under way end as the providers end them.
+    /// The engine goes on with its own tools: a call begins what it needs anew. [`start`](Self::start) brings the
+    /// providers' tools back; [`shutdown`](Self::shutdown) is the end.
+    ///
+    /// What calls under way use goes when they have ended: those of MCP servers have the servers'
+    /// time for that (`drain`), those of providers end as the providers end them.
     ///
     /// # Errors
     /// When the engine has stopped.
     pub async fn stop(&self) -> Result<Refresh, EngineError> {
         let (providers, yard) = (self.providers().clone(), self.yard().clone());
-        self.yard().drive(async move { providers.close(&yard).await }).await?
+        #[cfg(feature = "mcp")]
+        let servers = self.mcp().clone();
+        let stopping = async move {
+            let closed = providers.close(&yard).await;
+            #[cfg(feature = "mcp")]
+            servers.disconnect_all().await;
+            yard.release().await;
+            closed
+        };
+        self.yard().drive(stopping).await?
     }
 
-    /// Begins anew: stops, forgets all states of all tools, and starts. Tools that were added stay.
+    /// Begins anew: [stops](Self::stop), forgets all states of all tools, and [starts](Self::start). Tools that were
+    /// added stay.
     ///
     /// # Errors
     /// When the engine has stopped.

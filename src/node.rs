@@ -1,51 +1,27 @@
 //! A tool as a node of a behaviour tree.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     future::{Future, IntoFuture},
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
-use parking_lot::RwLock;
-use serde_json::Value;
-use toolyard_actors::{EngineError, ExecuteOptions, Report};
-use toolyard_contract::{Arguments, ToolCall, ToolResult};
+use toolyard_actors::{Claim, EngineError, ExecuteOptions, Report, RunControl};
+use toolyard_contract::{
+    Answers, Arguments, CallId, Refusal, Request, SuspendedList, ToolCall, ToolResult, name,
+};
 
+pub use self::board::Blackboard;
 use crate::Engine;
 
-/// Where the nodes of a tree leave things for each other: values by key. Clones share one board.
-#[derive(Clone, Debug, Default)]
-pub struct Blackboard(Arc<RwLock<BTreeMap<String, Value>>>);
-
-impl Blackboard {
-    /// Makes an empty board.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Gives the value under a key.
-    pub fn get(&self, key: &str) -> Option<Value> {
-        self.0.read().get(key).cloned()
-    }
-
-    /// Puts a value under a key.
-    pub fn set(&self, key: impl Into<String>, value: impl Into<Value>) {
-        self.0.write().insert(key.into(), value.into());
-    }
-
-    /// Takes the value under a key away.
-    pub fn remove(&self, key: &str) -> Option<Value> {
-        self.0.write().remove(key)
-    }
-}
+mod board;
 
 /// What a tick of a node comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStatus {
-    /// Not at its end yet: tick again.
+    /// Not at its end yet: tick again. Also a call that waits for an approval or a value, so that a
+    /// tree takes no other way meanwhile: see [`ToolNode::requests`].
     Running,
     /// Done, and it worked.
     Success,
@@ -58,6 +34,12 @@ pub enum NodeStatus {
 /// A tick reads the arguments from the board, starts the call, and says
 /// [`Running`](NodeStatus::Running) until the call has ended; it never waits. The output then stands
 /// on the board. The tick after that is a new call.
+///
+/// A call that must be approved, or whose tool asks for a value, keeps the node `Running` until
+/// [`answer`](Self::answer) says how it goes on. What waits can be kept elsewhere, and taken up by
+/// another node, also in another process: [`suspended`](Self::suspended), [`take_up`](Self::take_up).
+///
+/// Events about the node's calls name it: [`CallInfo::node`](crate::CallInfo::node).
 ///
 /// ```
 /// use toolyard::{Blackboard, Engine, NodeStatus, ToolNode, builtin::calculator::CalculatorTool};
@@ -85,11 +67,38 @@ pub struct ToolNode {
     namespace: Option<String>,
     execute: Option<bool>,
     options: ExecuteOptions,
-    running: Option<Running>,
+    work: Work,
     last: Option<ToolResult>,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<Report, EngineError>> + Send>>;
+/// What a node is at.
+enum Work {
+    /// Nothing: the next tick is a new call.
+    None,
+    Running(Running),
+    /// The call waits for somebody.
+    Waiting(Box<SuspendedList>),
+    /// The call was answered, and goes on with the next tick.
+    Answered(Box<SuspendedList>, Claim),
+}
+
+type Running = Pin<Box<dyn Future<Output = Ended> + Send>>;
+
+/// What came of a call, and the record that it went on with.
+struct Ended {
+    report: Result<Report, EngineError>,
+    record: Option<Box<SuspendedList>>,
+}
+
+/// A record that a node cannot take up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("node {node:?} cannot take up the record: {reason}")]
+pub struct RecordMismatch {
+    /// The node's name.
+    pub node: String,
+    /// Why not.
+    pub reason: String,
+}
 
 impl ToolNode {
     /// Makes a node of a tool.
@@ -103,7 +112,7 @@ impl ToolNode {
             namespace: None,
             execute: None,
             options: ExecuteOptions::new(),
-            running: None,
+            work: Work::None,
             last: None,
         }
     }
@@ -173,32 +182,113 @@ impl ToolNode {
     /// # Cancellation
     /// [`halt`](Self::halt), or dropping the node, cancels the call.
     pub fn tick(&mut self, board: &Blackboard) -> NodeStatus {
-        let mut running = match self.running.take() {
-            Some(running) => running,
-            None => {
-                let call = ToolCall::new(&self.tool, self.arguments(board));
-                if self.execute == Some(false) {
-                    board.set(self.key(&self.output_key), serde_json::json!(call));
-                    return NodeStatus::Success;
-                }
-                self.engine.submit(vec![call], self.options.clone()).into_future()
+        let mut running = match std::mem::replace(&mut self.work, Work::None) {
+            Work::Running(running) => running,
+            Work::None if self.execute == Some(false) => {
+                board.set(self.key(&self.output_key), serde_json::json!(self.call(board)));
+                return NodeStatus::Success;
+            }
+            Work::None => {
+                let run = self.engine.submit(vec![self.call(board)], self.run_options()).into_future();
+                Box::pin(async move { Ended { report: run.await, record: None } })
+            }
+            Work::Answered(record, claim) => self.go_on(record, claim),
+            waiting @ Work::Waiting(_) => {
+                self.work = waiting;
+                return NodeStatus::Running;
             }
         };
         match running.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => {
-                self.running = Some(running);
+                self.work = Work::Running(running);
                 NodeStatus::Running
             }
-            Poll::Ready(report) => self.ended(report, board),
+            Poll::Ready(ended) => self.ended(ended, board),
         }
     }
 
-    /// Cancels a call that is under way; the next tick is a new one.
-    pub fn halt(&mut self) {
-        self.running = None;
+    /// What must be answered before the call goes on; empty when it waits for nobody.
+    pub fn requests(&self) -> Vec<Request<'_>> {
+        match &self.work {
+            Work::Waiting(record) => record.parked.iter().map(|parked| parked.request()).collect(),
+            _ => Vec::new(),
+        }
     }
 
-    fn ended(&mut self, report: Result<Report, EngineError>, board: &Blackboard) -> NodeStatus {
+    /// The record of a call that waits, or was answered and goes on with the next tick. Whoever keeps
+    /// it on a disk writes it there after [`answer`](Self::answer) too, before that tick: then the call
+    /// is not run twice, also after a crash.
+    pub fn suspended(&self) -> Option<&SuspendedList> {
+        match &self.work {
+            Work::Waiting(record) | Work::Answered(record, _) => Some(record),
+            _ => None,
+        }
+    }
+
+    /// Answers the call that waits: the next tick goes on with it. Without any answers, a request that
+    /// has expired or does not hold any more is made anew.
+    ///
+    /// # Errors
+    /// When an answer cannot be taken, because nothing waits for it, say; then nothing has changed.
+    pub fn answer(&mut self, answers: &Answers) -> Result<(), Refusal> {
+        let options = self.run_options();
+        let Work::Waiting(record) = &mut self.work else {
+            let first = answers.iter().next();
+            return first.map_or(Ok(()), |(id, _)| Err(Refusal::Unknown(id.to_owned())));
+        };
+        let claim = self.engine.claim(record, answers, &options)?;
+        if let Work::Waiting(record) = std::mem::replace(&mut self.work, Work::None) {
+            self.work = Work::Answered(record, claim);
+        }
+        Ok(())
+    }
+
+    /// Takes up a call that waits: the [`suspended`](Self::suspended) record of a node of the same
+    /// tool. A record from a process that ended goes through [`SuspendedList::recover`] first.
+    ///
+    /// # Errors
+    /// When the node is at work, or the record is not of one call of this tool that waits.
+    pub fn take_up(&mut self, record: SuspendedList) -> Result<(), RecordMismatch> {
+        let key = name::key(&self.tool);
+        let is_own = |tool: &str| name::key(tool) == key;
+        let reason = match (&self.work, record.parked.as_slice(), record.results.as_slice()) {
+            (Work::None, [parked], [result])
+                if [&parked.call.tool, &parked.call.spelling].into_iter().any(|tool| is_own(tool)) =>
+            {
+                self.last = Some(result.clone());
+                self.work = Work::Waiting(Box::new(record));
+                return Ok(());
+            }
+            (Work::None, [parked], [_]) => {
+                format!("it is about tool {:?}, the node about {:?}", parked.call.tool, self.tool)
+            }
+            (Work::None, [], [result]) => format!("its call does not wait, it ended {}", result.outcome),
+            (Work::None, ..) => "it is not of one call".to_owned(),
+            _ => "the node is at work on another call; halt it first".to_owned(),
+        };
+        Err(RecordMismatch { node: self.name().to_owned(), reason })
+    }
+
+    /// Cancels a call that is under way, and forgets one that waits; the next tick is a new one.
+    pub fn halt(&mut self) {
+        self.work = Work::None;
+    }
+
+    fn go_on(&self, mut record: Box<SuspendedList>, claim: Claim) -> Running {
+        let (engine, options) = (self.engine.clone(), self.run_options());
+        Box::pin(async move {
+            let report = engine.run_claim(&mut record, claim, options, RunControl::new()).await;
+            Ended { report, record: Some(record) }
+        })
+    }
+
+    fn ended(&mut self, Ended { report, record }: Ended, board: &Blackboard) -> NodeStatus {
+        let waits = match &report {
+            Ok(report) if report.parked.is_empty() => None,
+            Ok(report) => record.or_else(|| Some(Box::new(report.suspend(CallId::from(self.name()))))),
+            Err(_) => record, // the claim was taken back: it waits as before
+        };
+        let is_refused = report.is_err();
         // A list that was not taken at all has no results.
         self.last = report.ok().and_then(|report| report.results.into_iter().next());
         let key = self.key(&self.output_key);
@@ -206,10 +296,21 @@ impl ToolNode {
             Some(output) => board.set(key, output.to_value()),
             None => drop(board.remove(&key)), // what an earlier call left is not this one's
         }
+        let is_waiting = waits.is_some();
+        self.work = waits.map_or(Work::None, Work::Waiting);
         match &self.last {
             Some(result) if result.is_ok() => NodeStatus::Success,
+            _ if is_waiting && !is_refused => NodeStatus::Running,
             _ => NodeStatus::Failure,
         }
+    }
+
+    fn call(&self, board: &Blackboard) -> ToolCall {
+        ToolCall::new(&self.tool, self.arguments(board))
+    }
+
+    fn run_options(&self) -> ExecuteOptions {
+        self.options.clone().node(self.name())
     }
 
     fn arguments(&self, board: &Blackboard) -> Arguments {
@@ -226,7 +327,8 @@ impl fmt::Debug for ToolNode {
         f.debug_struct("ToolNode")
             .field("name", &self.name())
             .field("tool", &self.tool)
-            .field("running", &self.running.is_some())
+            .field("running", &matches!(self.work, Work::Running(_)))
+            .field("waits", &self.suspended().is_some())
             .finish_non_exhaustive()
     }
 }

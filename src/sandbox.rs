@@ -6,7 +6,8 @@ use toolyard_actors::Yard;
 pub use toolyard_actors::sandbox::{
     Artifact, BuiltImage, ExecResult, OWNER_LABEL, OutputSink, OutputStream, RunKind, RunRequest, Sandbox,
     SandboxConfig, SandboxError, SandboxFile, SandboxLease, SandboxMount, SandboxNetwork, SandboxPool,
-    SandboxPoolConfig, SandboxPoolStatus, SandboxRunner, SandboxSession, UNTIL_LABEL, build_image,
+    SandboxPoolConfig, SandboxPoolStatus, SandboxRunner, SandboxSeccomp, SandboxSession, UNTIL_LABEL,
+    build_image,
 };
 
 use crate::{Engine, EngineBuilder, builtin::sandbox::SandboxTool};

@@ -48,6 +48,23 @@ fn only_child_starts_processes() {
     }
 }
 
+/// What a lint finds by type, clippy's `arithmetic_side_effects`, a text shows only in part.
+#[test]
+fn only_moment_adds_times() {
+    let shipped = sources(&SHIPPED);
+    for clock in ["Instant", "SystemTime", "Timestamp"] {
+        for sign in ["+", "-"] {
+            let users = users_of(&[clock, "::", "now", sign], &shipped);
+            assert_eq!(outside("actors/src/moment", &users), Vec::<&Path>::new(), "{clock} {sign}");
+        }
+    }
+    for sum in ["from_secs_f64", "from_secs_f32", "mul_f64", "mul_f32"] {
+        assert_eq!(users_of(&["Duration", "::", sum], &shipped), Vec::<&Path>::new(), "{sum}");
+    }
+    let lints = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).expect("a manifest");
+    assert!(lints.contains("arithmetic_side_effects = \"warn\""), "the lint is off");
+}
+
 #[test]
 fn no_file_is_long() {
     let files = sources(&["src", "actors", "macros", "tests", "benches", "examples"]);

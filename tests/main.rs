@@ -1,5 +1,7 @@
 //! The integration tests, in one binary: one program to link instead of one per file.
 
+#![allow(clippy::arithmetic_side_effects, reason = "tests choose their times")]
+
 mod builtin;
 #[cfg(feature = "cli")]
 mod cli;

@@ -61,7 +61,7 @@ impl Begun {
 
     /// Notes how long it took and how it ended.
     pub(crate) fn timed(&self, mut finished: Finished) -> Finished {
-        finished.waited = self.started - self.run.began();
+        finished.waited = self.started.saturating_duration_since(self.run.began());
         finished.elapsed = self.started.elapsed();
         self.span.record("run_us", micros(finished.elapsed));
         self.span.record("outcome", finished.outcome.as_str());

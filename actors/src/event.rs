@@ -100,6 +100,8 @@ pub struct CallInfo {
     pub tool: CompactString,
     /// The provider's id.
     pub id: CallId,
+    /// The node of a behaviour tree that makes the call, if one does.
+    pub node: Option<Arc<str>>,
 }
 
 /// Where a call stands in the plan of its list.

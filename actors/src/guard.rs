@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{Outcome, ToolReturn};
 
-use crate::{reply::Finished, supervisor::catalog::Entry};
+use crate::{moment, reply::Finished, supervisor::catalog::Entry};
 
 /// The work of one call: a future that cannot panic out of its own call.
 pub(crate) struct Guarded<T>(Option<BoxFuture<'static, T>>);
@@ -122,7 +122,7 @@ pub(crate) enum Deadline {
 impl Deadline {
     /// The earlier of the call's time-out, counted from now, and its list's deadline.
     pub(crate) fn earlier(now: Instant, timeout: Option<Duration>, list: Option<Instant>) -> Self {
-        let own = timeout.and_then(|timeout| Some((now.checked_add(timeout)?, timeout)));
+        let own = timeout.map(|timeout| (moment::after(now, timeout), timeout));
         match (own, list) {
             (Some((at, timeout)), Some(list)) if at <= list => Self::OfCall(at, timeout),
             (_, Some(list)) => Self::OfList(list),

@@ -3,17 +3,21 @@
 //! People use these through the `toolyard` crate; a host with an actix system of its own may send
 //! [`ExecuteCalls`] to a [`SupervisorActor`] directly.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod activity;
 mod admission;
 mod begun;
 #[cfg(feature = "child")]
 pub mod child;
+mod direct;
 mod event;
 mod guard;
 mod mail;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 mod messages;
+pub mod moment;
 mod observe;
 mod overflow;
 pub mod pause;
@@ -33,6 +37,7 @@ mod yard;
 
 pub use self::{
     admission::{AgentLimits, Limits, ToolLimits},
+    direct::{DirectCall, ExecuteIn, ExecuteTool},
     event::{CallInfo, EngineEvent, EventKind, PlanPlace, WaitsFor},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, Permission, PlanCalls,

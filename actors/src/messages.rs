@@ -9,7 +9,7 @@ use toolyard_contract::{
     Plan, Refusal, Request, Resumption, RunId, Runner, Standing, SuspendedList, Tool, ToolCall, ToolResult,
 };
 
-use crate::supervisor::{catalog::CatalogError, control::RunControl, gate::Gated, run::Ancestry};
+use crate::supervisor::{catalog::CatalogError, control::RunControl, gate::Gated, nested::Ancestry};
 
 /// Runs a list of calls. Sent to a [`SupervisorActor`](crate::SupervisorActor).
 ///
@@ -164,10 +164,13 @@ pub struct ExecuteOptions {
     pub injected: Option<Arc<Map<String, Value>>>,
     /// Which value wins when the model gave one too. Default: the runtime's.
     pub inject_policy: InjectPolicy,
-    /// Runs the tools' bodies somewhere else. Default: here.
+    /// Runs the tools' bodies somewhere else, in lists inside of calls too; a tool that keeps state goes there only
+    /// if the runner takes such tools, and is `not_started` otherwise. Default: here.
     pub runner: Option<Arc<dyn Runner>>,
     /// Tools for this list alone; the engine's own tools win over them. Default: none.
     pub guests: Vec<Arc<dyn Tool>>,
+    /// The node of a behaviour tree that submits the list: events about its calls name it. Default: none.
+    pub node: Option<Arc<str>>,
     /// The span that the list's own span is to be in. Default: the current one where the list begins.
     pub caller: Option<tracing::Span>,
     /// The calls that go on after they waited, by position.
@@ -186,6 +189,13 @@ impl ExecuteOptions {
     #[must_use]
     pub fn agent(mut self, agent: impl Into<Arc<str>>) -> Self {
         self.agent = Some(agent.into());
+        self
+    }
+
+    /// Names the node of a behaviour tree that submits the list.
+    #[must_use]
+    pub fn node(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.node = Some(name.into());
         self
     }
 
@@ -281,11 +291,7 @@ impl Report {
 
     /// Says whether the agent's loop goes on, and why not.
     pub fn next_step(&self) -> NextStep {
-        let said = self
-            .results
-            .iter()
-            .filter_map(|result| Some((result.index, result.detail.as_ref()?.complete.as_ref()?)));
-        NextStep::after(self.parked.len(), said)
+        NextStep::of(self.parked.len(), &self.results)
     }
 
     /// Refuses the calls that wait: there is nobody to answer for a list inside a call.

@@ -10,5 +10,7 @@ pub fn doubled(first: Duration, longest: Duration, times: u32) -> Duration {
 /// Takes between half and all of a pause, as `chance` (from 0 to 1) has it, so that what failed together does not come
 /// again together.
 pub fn spread(pause: Duration, chance: f64) -> Duration {
-    pause.mul_f64(chance.mul_add(0.5, 0.5))
+    let spread = pause.as_secs_f64() * chance.mul_add(0.5, 0.5);
+    // The longest pause of all is too long for its own number of seconds.
+    Duration::try_from_secs_f64(spread).unwrap_or(pause)
 }

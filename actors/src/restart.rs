@@ -17,7 +17,7 @@ use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{pause::doubled, placement::Seat, reply::post};
+use crate::{moment, pause::doubled, placement::Seat, reply::post};
 
 /// How often a dead actor is replaced.
 #[derive(Clone, Debug)]
@@ -189,19 +189,23 @@ impl<A: Actor> Home<A> {
                 Readiness::Ready
             }
             Breaker::Probing { sent: false, .. } => Readiness::Probe,
-            Breaker::Probing { sent: true, .. } => Readiness::Wait(now + PROBE_CHECK),
+            Breaker::Probing { sent: true, .. } => Readiness::Wait(moment::after(now, PROBE_CHECK)),
         }
     }
 
     /// Takes note of a death: replaces the actor, or opens the breaker.
     fn bury(&self, inner: &mut Inner<A>, now: Instant) {
         let probing = matches!(inner.breaker, Breaker::Probing { .. });
-        while inner.deaths.front().is_some_and(|death| now - *death > self.policy.window) {
+        while inner
+            .deaths
+            .front()
+            .is_some_and(|death| now.saturating_duration_since(*death) > self.policy.window)
+        {
             inner.deaths.pop_front();
         }
         inner.deaths.push_back(now);
         if probing || inner.deaths.len() > self.policy.budget {
-            inner.breaker = Breaker::Open(now + self.policy.window);
+            inner.breaker = Breaker::Open(moment::after(now, self.policy.window));
             return;
         }
         self.replace(inner);
@@ -210,7 +214,7 @@ impl<A: Actor> Home<A> {
             None => Breaker::Closed,
             Some(doublings) => {
                 let RestartPolicy { first_pause, longest_pause, .. } = self.policy;
-                Breaker::Pausing(now + doubled(first_pause, longest_pause, doublings))
+                Breaker::Pausing(moment::after(now, doubled(first_pause, longest_pause, doublings)))
             }
         };
     }

@@ -23,7 +23,8 @@ pub struct RetryPolicy {
     /// of it is waited, at random, so that calls that failed together do not come again together.
     /// Default 200 ms.
     pub first_delay: Duration,
-    /// The longest pause. Default 10 s.
+    /// The longest pause, also where a server asks for a longer one: what is tried too early says so again, and what
+    /// waits for a year is lost. Default 10 s.
     pub max_delay: Duration,
     /// What the chance in the pauses is drawn from, with the list's number. Default: another in each process.
     pub seed: Option<u64>,
@@ -62,7 +63,7 @@ impl RetryPolicy {
     /// How long to wait after so many tries.
     pub(crate) fn pause(&self, tries: u32, finished: &Finished, chance: &mut fastrand::Rng) -> Duration {
         let longest = doubled(self.first_delay, self.max_delay, tries.saturating_sub(1));
-        spread(longest, chance.f64()).max(asked_pause(finished).unwrap_or_default())
+        spread(longest, chance.f64()).max(asked_pause(finished).unwrap_or_default()).min(self.max_delay)
     }
 }
 
@@ -114,9 +115,18 @@ mod tests {
     #[test]
     fn a_failure_is_tried_again_when_the_tool_says_when() {
         let mut failed = end(Outcome::Failed);
-        failed.detail.get_or_insert_default().retry_after_ms = Some(700);
+        failed.detail.get_or_insert_default().retry_after_ms = Some(450);
         assert!(THREE.wants(&ToolSpec::new("t").idempotent(true), &failed));
-        assert_eq!(THREE.pause(1, &failed, &mut fastrand::Rng::new()), Duration::from_millis(700));
+        assert_eq!(THREE.pause(1, &failed, &mut fastrand::Rng::new()), Duration::from_millis(450));
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_the_longest_whatever_a_server_asks_for() {
+        let mut failed = end(Outcome::Failed);
+        for asked in [501, 86_400_000, u64::MAX] {
+            failed.detail.get_or_insert_default().retry_after_ms = Some(asked);
+            assert_eq!(THREE.pause(1, &failed, &mut fastrand::Rng::new()), THREE.max_delay, "{asked}");
+        }
     }
 
     #[test]

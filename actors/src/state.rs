@@ -21,7 +21,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
-use toolyard_contract::{Copied, Outcome, RowKey, Shard, ShardWork, ToolReturn};
+use toolyard_contract::{Copied, Invocation, Outcome, RowKey, Shard, ShardWork, ToolReturn};
 use tracing::Instrument;
 
 use self::queue::{Purge, Queue};
@@ -32,6 +32,7 @@ use crate::{
     guard::{Ended, Guarded, run_guarded, start_guarded},
     mail::Answers,
     messages::Crash,
+    moment,
     reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
     restart::{DeathNote, Pulse},
     tool::Spawner,
@@ -169,7 +170,7 @@ impl StateActor {
             let begun = Begun::new(&group.run, &group.entry, (position, attempt), now);
             match self.begin(key, &begun, arguments) {
                 Step::Ended(finished) => {
-                    now = begun.started + finished.elapsed;
+                    now = moment::after(begun.started, finished.elapsed);
                     group.run.stop_at_last_try(group.entry.spec(), position, &finished);
                     ended.push((position, finished));
                     continue;
@@ -195,7 +196,7 @@ impl StateActor {
         let invocation = begun.invocation(arguments);
         let started = {
             let mut shard = self.shard.lock();
-            start_guarded(|| shard.begin(key, invocation))
+            start_guarded(|| begin_where_it_runs(&mut **shard, key, begun, invocation))
         };
         let ended = match started {
             Err(panic) => Ended::Panicked(panic),
@@ -284,6 +285,21 @@ impl StateActor {
             post(&here, RowIsFree { key, answer });
         });
     }
+}
+
+/// Starts a call on its row: here, or where its list's runner says.
+fn begin_where_it_runs(
+    shard: &mut dyn Shard,
+    key: &RowKey,
+    begun: &Begun,
+    invocation: Invocation,
+) -> ShardWork {
+    let Some(runner) = begun.run.runner() else { return shard.begin(key, invocation) };
+    let mut invocation = Some(invocation);
+    shard.begin_elsewhere(key, &mut |state| match invocation.take() {
+        Some(invocation) => runner.run_with_state(begun.entry.tool.clone(), invocation, state),
+        None => Box::pin(std::future::pending()), // a shard starts a call once
+    })
 }
 
 /// Tells those who listen that the calls of a group wait for their row.

@@ -20,6 +20,7 @@ use crate::{
     guard::{Ended, Guarded, run_guarded, start_guarded},
     mail::Answers,
     messages::Crash,
+    moment,
     reply::{Finished, Group, MAILBOX, ReadyCall},
     restart::{DeathNote, Pulse},
 };
@@ -69,7 +70,7 @@ impl Handler<Invoke> for ToolActor {
             }
             match poll_first(&begun, arguments) {
                 First::Ended(finished) => {
-                    now = begun.started + finished.elapsed;
+                    now = moment::after(begun.started, finished.elapsed);
                     group.run.stop_at_last_try(group.entry.spec(), position, &finished);
                     ended.push((position, finished));
                 }

@@ -279,6 +279,21 @@ impl Yard {
         }
     }
 
+    /// Ends what outlives calls: Python processes with their global variables, sessions, containers. What calls under
+    /// way use goes when they have ended; the next call begins anew. Committed states stay.
+    pub async fn release(&self) {
+        #[cfg(feature = "python")]
+        self.restart_python_files().await;
+        self.shared.let_go(false).await;
+        #[cfg(feature = "docker")]
+        {
+            let pools = self.shared.sandboxes.lock().clone();
+            for pool in pools {
+                pool.release().await;
+            }
+        }
+    }
+
     /// How many tools have actors: those of the catalogue, and those that lists under way still use.
     pub fn tools_alive(&self) -> usize {
         self.shared.placement.lock().taken()

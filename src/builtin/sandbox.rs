@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_actors::sandbox::{ExecResult, OutputStream, RunKind, RunRequest, SandboxPool};
@@ -32,15 +33,16 @@ impl SandboxTool {
     /// Makes `sandbox_python`.
     pub fn python(pool: SandboxPool) -> Self {
         let description = "Runs Python code in a container without network, each time in a new process, and gives what \
-                           it prints and its exit code. Files that it writes into the current folder stay there for \
-                           the calls that follow.";
+                           it prints and its exit code. Files in the current folder stay there for later calls of the \
+                           same agent; a call that is made for no agent begins with an empty folder.";
         Self { spec: spec("sandbox_python", description, "The code."), kind: RunKind::Python, pool }
     }
 
     /// Makes `sandbox_shell`.
     pub fn shell(pool: SandboxPool) -> Self {
         let description = "Runs shell commands in a container without network, and gives what they print and their exit \
-                           code. Files that they write into the current folder stay there for the calls that follow.";
+                           code. Files in the current folder stay there for later calls of the same agent; a call \
+                           that is made for no agent begins with an empty folder.";
         Self { spec: spec("sandbox_shell", description, "The commands."), kind: RunKind::Shell, pool }
     }
 
@@ -126,6 +128,11 @@ impl Tool for SandboxTool {
     /// Files connect the calls of an agent.
     fn access(&self, _: &str) -> Access {
         Access::write("sandbox")
+    }
+
+    fn release(&self) -> BoxFuture<'static, ()> {
+        let pool = self.pool.clone();
+        Box::pin(async move { pool.release().await })
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {

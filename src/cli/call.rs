@@ -1,76 +1,121 @@
 //! `toolyard call`: runs documents.
 
 use std::{
-    io::{BufRead, BufReader, IsTerminal, Read},
+    io::{BufRead, BufReader, Read},
     path::Path,
     time::Duration,
 };
 
 use anyhow::{Context, anyhow};
-use futures::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::spawn_blocking};
+use tokio_util::sync::CancellationToken;
 use toolyard::{
-    Engine, Report, ToolSpec,
+    Engine, ExecuteOptions, Report, ToolSpec,
     formats::{Document, read_document},
+    replace::check_replaceable,
     suspend::SuspendFile,
 };
 
 use crate::{
-    ALL_OK, INTERRUPTED, SOME_NOT_OK,
-    interrupt::Interrupt,
+    ALL_OK, SOME_NOT_OK,
+    interrupt::{HangUp, Interrupt},
+    lines,
     options::{CallOptions, ListOptions},
-    output::Printer,
-    record::Recording,
+    output::{Printer, Printing},
+    paths::Paths,
+    record::{self, Recording},
     setup,
     state::{self, Store},
+    unwritten::Unwritten,
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
-    let mut store = match &options.state {
+    check(options)?;
+    let store = match &options.state {
         Some(path) => Some(Store::lock(path, options.state_wait.patience()).await?),
         None => None,
     };
     let engine = setup::engine(&options.engine)?;
-    let interrupt = Interrupt::listen()?;
-    let recording = Recording::start(&engine, &options.record)?;
-    let printer = Printer { form: options.output, lines: options.input.jsonl };
-    if let Some(store) = &mut store {
+    let hangup = if options.input.jsonl { HangUp::READS_AGAIN } else { HangUp::Ends };
+    let interrupt = Interrupt::listen(hangup)?;
+    if let Some(store) = &store {
         store.load(&engine).await?;
     }
-    let all_ok = if options.input.jsonl {
+    let status = if options.input.jsonl {
         #[cfg(feature = "mcp")]
         let _reloading = crate::servers::reload_on_hangup(&engine, &options.engine)?;
-        run_lines(&engine, options, printer, &interrupt).await?
+        lines::run(&engine, options, store.as_ref(), &interrupt).await?
     } else {
-        let bytes = read_all(&options.input.file)?;
-        // Found out before anything runs.
-        let kept = options.suspend.as_deref().map(SuspendFile::reserve).transpose()?;
-        let (document, report) = execute(&engine, &options.list, &bytes, &interrupt)
-            .await
-            .with_context(|| source(&options.input.file))?;
-        if let Some(kept) = kept {
-            let mut list = report.suspend(document.id.clone());
-            state::note(&mut list, store.as_ref());
-            if options.list.stub {
-                list.stubs = document.tools.iter().map(declaration).collect();
-            }
-            kept.write(&list)?;
-        }
-        printer.report(&document.id, &report)?;
-        report.all_ok()
+        run_one(&engine, options, store.as_ref(), &interrupt).await?
     };
-    recording.finish(&options.record)?;
-    if let Some(store) = &mut store {
-        store.save(&engine).await?;
-    }
     engine.shutdown(Duration::ZERO).await;
-    Ok(match (interrupt.is_pressed(), all_ok) {
-        (true, _) => INTERRUPTED,
-        (false, true) => ALL_OK,
-        (false, false) => SOME_NOT_OK,
-    })
+    Ok(status)
+}
+
+/// Finds out what cannot be written, before anything runs or is written.
+fn check(options: &CallOptions) -> anyhow::Result<()> {
+    let mut paths = Paths::new();
+    paths.input(&options.input.file);
+    paths.engine(&options.engine)?;
+    paths.record(&options.record);
+    if let Some(file) = &options.suspend {
+        paths.writes("--suspend", file);
+    }
+    if let Some(store) = &options.state {
+        paths.writes("--state", store);
+        check_replaceable(store).with_context(|| format!("--state {}", store.display()))?;
+    }
+    record::check(&options.record)?;
+    paths.check()
+}
+
+/// Runs one document. From the moment that its calls have run nothing is given up: results are printed, and whatever
+/// else is to be written is tried.
+async fn run_one(
+    engine: &Engine,
+    options: &CallOptions,
+    store: Option<&Store>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<u8> {
+    let file = options.input.file.clone();
+    let reading = spawn_blocking(move || read_all(&file));
+    let bytes = tokio::select! {
+        bytes = reading => bytes.unwrap_or_else(|error| Err(error.into()))?,
+        () = interrupt.pressed() => return Ok(interrupt.status().unwrap_or(SOME_NOT_OK)),
+    };
+    let prepared = Prepared::read(&options.list, &bytes).with_context(|| source(&options.input.file))?;
+    let kept = options.suspend.as_deref().map(SuspendFile::reserve).transpose()?;
+    let recording = Recording::start(engine, &options.record)?;
+
+    let mut unwritten = Unwritten::default();
+    let mut printing = Printing::default();
+    let mut all_ok = false;
+    match prepared.run(engine, interrupt.token()).await {
+        Ok((document, report)) => {
+            let printer = Printer { form: options.output, lines: false };
+            if let Some(text) = unwritten.note(printer.report(&document.id, &report)) {
+                printing.push(text);
+            }
+            if let Some(kept) = kept {
+                let mut list = report.suspend(document.id.clone());
+                state::note(&mut list, store);
+                if options.list.stub {
+                    list.stubs = document.tools.iter().map(declaration).collect();
+                }
+                let written = kept.write(&list).context("--suspend");
+                unwritten.note(written);
+            }
+            all_ok = report.all_ok();
+        }
+        Err(error) => unwritten.failed(error.context(source(&options.input.file))),
+    }
+    recording.finish(&mut unwritten);
+    if let Some(store) = store {
+        unwritten.note(store.save(engine).await);
+    }
+    unwritten.note(printing.finish().await);
+    Ok(unwritten.status(interrupt.status().unwrap_or(if all_ok { ALL_OK } else { SOME_NOT_OK })))
 }
 
 /// A declared tool in the form in which documents declare it.
@@ -78,90 +123,45 @@ fn declaration(spec: &ToolSpec) -> Value {
     json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.input_schema})
 }
 
-/// Runs one document. Ctrl-C cancels its list, which still gives every call its outcome.
-async fn execute(
-    engine: &Engine,
-    options: &ListOptions,
-    bytes: &[u8],
-    interrupt: &Interrupt,
-) -> anyhow::Result<(Document, Report)> {
-    let mut document = read_document(bytes)?;
-    let list = setup::list(options, &document)?;
-    #[cfg(feature = "mcp")]
-    let list = crate::servers::ready_for(engine, &document, list).await;
-    let run = engine.submit(std::mem::take(&mut document.calls), list);
-    let control = run.control();
-    let mut report = run.into_future();
-    let report = tokio::select! {
-        biased;
-        report = &mut report => report,
-        () = interrupt.pressed() => {
-            control.cancel();
-            report.await
-        }
-    };
-    Ok((document, report?))
+/// A document that can be run.
+pub(crate) struct Prepared {
+    document: Document,
+    list: ExecuteOptions,
 }
 
-/// A line's number, and what came of its document.
-type Answered = (usize, anyhow::Result<(Document, Report)>);
+impl Prepared {
+    pub(crate) fn read(options: &ListOptions, bytes: &[u8]) -> anyhow::Result<Self> {
+        let document = read_document(bytes)?;
+        let list = setup::list(options, &document)?;
+        Ok(Self { document, list })
+    }
 
-/// Runs one document per line and answers each with one line; tells whether all calls ended `ok`.
-async fn run_lines(
-    engine: &Engine,
-    options: &CallOptions,
-    printer: Printer,
-    interrupt: &Interrupt,
-) -> anyhow::Result<bool> {
-    const AT_ONCE: u32 = 64; // documents, where nothing is said
-    let at_once =
-        if options.unordered { options.engine.max_in_flight.unwrap_or(AT_ONCE) as usize } else { 1 };
-    let mut lines = read_lines(&options.input.file)?;
-    let mut running = FuturesUnordered::<LocalBoxFuture<'_, Answered>>::new();
-    let (mut all_ok, mut ended) = (true, false);
-    let bar = progress_bar();
-    loop {
-        tokio::select! {
+    /// Runs its calls. `stop` cancels the list, which still gives every call its outcome.
+    pub(crate) async fn run(
+        self,
+        engine: &Engine,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<(Document, Report)> {
+        let Self { mut document, list } = self;
+        #[cfg(feature = "mcp")]
+        let list = tokio::select! {
             biased;
-            Some((number, done)) = running.next() => {
-                match done {
-                    Ok((document, report)) => {
-                        all_ok &= report.all_ok();
-                        printer.report(&document.id, &report)?;
-                    }
-                    Err(error) => {
-                        all_ok = false;
-                        printer.json(&json!({"line": number, "error": format!("{error:#}")}))?;
-                    }
-                }
-                bar.inc(1);
+            () = stop.cancelled() => list,
+            ready = crate::servers::ready_for(engine, &document, list.clone()) => ready,
+        };
+        let run = engine.submit(std::mem::take(&mut document.calls), list);
+        let control = run.control();
+        let mut report = run.into_future();
+        let report = tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                control.cancel();
+                report.await
             }
-            () = interrupt.pressed(), if !ended => ended = true,
-            line = lines.recv(), if !ended && running.len() < at_once => match line {
-                None => ended = true,
-                Some((number, line)) => running.push(Box::pin(async move {
-                    let done = match line {
-                        Ok(bytes) => execute(engine, &options.list, &bytes, interrupt).await,
-                        Err(error) => Err(error),
-                    };
-                    (number, done)
-                })),
-            },
-            else => break,
-        }
+            report = &mut report => report,
+        };
+        Ok((document, report?))
     }
-    bar.finish_and_clear();
-    Ok(all_ok)
-}
-
-/// A bar on standard error for runs that take a while; none where nobody sees it.
-fn progress_bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() || std::io::stdout().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{spinner} {pos} documents, {per_sec}, {elapsed}");
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    style.map_or(bar.clone(), |style| bar.with_style(style))
 }
 
 pub(crate) fn source(file: &Path) -> String {

@@ -1,15 +1,19 @@
 //! The `toolyard` program. Standard output carries only results; everything else goes to standard
 //! error.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 mod activation;
 mod call;
 mod doctor;
 mod interrupt;
+mod lines;
 mod logging;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod options;
 mod output;
+mod paths;
 mod plan;
 mod record;
 mod resume;
@@ -22,6 +26,7 @@ mod setup;
 mod sim;
 mod state;
 mod tools;
+mod unwritten;
 
 use std::process::ExitCode;
 
@@ -36,13 +41,11 @@ use self::{
 const ALL_OK: u8 = 0;
 /// Some call did not.
 const SOME_NOT_OK: u8 = 1;
-/// Usage, unreadable input, bad configuration.
+/// Usage, unreadable input, bad configuration; or something could not be written.
 const UNUSABLE: u8 = 2;
 /// Nothing that was asked for could be done.
 #[cfg(any(feature = "docker", feature = "mcp"))]
 const NOTHING_RAN: u8 = 3;
-/// Stopped by Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     #[cfg(any(feature = "docker", feature = "mcp", feature = "python"))]
@@ -92,7 +95,10 @@ async fn run(verb: Verb) -> anyhow::Result<u8> {
         #[cfg(feature = "docker")]
         Verb::Sandbox(verb) => sandbox::run(&verb).await,
         Verb::Doctor(options) => doctor::run(&options).await,
-        Verb::State(verb) => state::run(&verb).await,
+        Verb::State(verb) => {
+            interrupt::end_at_once()?;
+            state::run(&verb).await
+        }
         #[cfg(feature = "sim")]
         Verb::Sim(options) => sim::run(&options).await,
     }

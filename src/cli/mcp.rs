@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 use toolyard::{
-    Engine,
+    ActivationController, Engine,
     mcp::{McpError, ServerAnswer},
 };
 
@@ -16,8 +16,9 @@ use crate::{
 };
 
 pub(crate) async fn run(options: &McpOptions) -> anyhow::Result<u8> {
-    let engine = Engine::builder().build()?;
     let config = setup::read_config(options.config.as_deref())?;
+    let activation = ActivationController::new(config.tools.activation());
+    let engine = Engine::builder().activation(activation).build()?;
     servers::add(&engine, servers::configured(&config, options.mcp_config.as_deref())?)?;
     let code = match answer(&engine, &options.verb).await {
         Ok((answer, code)) => {
@@ -40,9 +41,10 @@ async fn answer(engine: &Engine, verb: &McpVerb) -> Result<(Value, u8), McpError
             servers::settled(engine).await;
             Ok((json!({"servers": pool.status()}), ALL_OK))
         }
-        McpVerb::Tools => {
+        McpVerb::Tools { server } => {
             servers::settled(engine).await;
-            let tools: Vec<_> = engine.specs().iter().map(toolyard::ToolSpec::to_value).collect();
+            let tools = pool.tools(server.as_deref())?;
+            let tools: Vec<_> = tools.iter().map(toolyard::ToolSpec::to_value).collect();
             Ok((json!({"tools": tools}), ALL_OK))
         }
         McpVerb::Prompts { server } => Ok(of_servers(&pool.prompts(server.as_deref()).await?)),

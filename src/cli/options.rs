@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::value::RawValue;
+use toolyard_actors::moment;
 
 use crate::activation::ActivationOptions;
 
@@ -173,8 +174,11 @@ pub(crate) struct McpOptions {
 pub(crate) enum McpVerb {
     /// Shows each server's state, after a try to connect to all
     Status,
-    /// Lists the tools of all servers
-    Tools,
+    /// Lists the tools of one server, or of all, that are switched on
+    Tools {
+        /// The server
+        server: Option<String>,
+    },
     /// Lists the prompts of one server, or of all
     Prompts {
         /// The server
@@ -308,9 +312,25 @@ pub(crate) struct EngineOptions {
     /// The folder that file tools never lead out of [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileOptions,
     /// How many calls may run at once; with --unordered, also how many documents
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_in_flight: Option<u32>,
+}
+
+/// What the file tools may do inside their folder.
+#[derive(Args, Debug)]
+pub(crate) struct FileOptions {
+    /// How large a file may be that `file_read` reads, and a text that `file_write` writes [default: 1000000]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_file_bytes: Option<u64>,
+    /// The extensions of the files that the file tools may use [default: any]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub(crate) file_extensions: Option<Vec<String>>,
+    /// Let `file_write` write only into folders that are there
+    #[arg(long)]
+    pub(crate) no_create_folders: bool,
 }
 
 /// How lists are run.
@@ -397,8 +417,10 @@ fn wait(text: &str) -> Result<Duration, String> {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err(format!("{text:?} is not a positive number of seconds")),
+    let duration = moment::seconds(seconds)?;
+    if duration.is_zero() {
+        Err(format!("{text:?} is not a positive number of seconds"))
+    } else {
+        Ok(duration)
     }
 }

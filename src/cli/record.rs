@@ -1,56 +1,65 @@
 //! What `--events` and `--timeline` leave behind.
 
 use std::{
-    fs::{File, Permissions},
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context;
-use tempfile::NamedTempFile;
 use toolyard::{
     Engine,
     events::{EventLines, RecordSink, Recorder},
+    replace::{check_replaceable, check_writable, replace_page},
     timeline::Timeline,
 };
 
-use crate::options::RecordOptions;
+use crate::{options::RecordOptions, unwritten::Unwritten};
 
 /// What is recorded while calls run.
 pub(crate) struct Recording {
-    events: Option<Recorder<EventLines<File>>>,
-    timeline: Option<(Recorder<Timeline>, NamedTempFile)>,
+    events: Option<(Recorder<EventLines<File>>, PathBuf)>,
+    timeline: Option<(Recorder<Timeline>, PathBuf)>,
+}
+
+/// Makes sure that what is asked for can be written, and touches nothing.
+pub(crate) fn check(options: &RecordOptions) -> anyhow::Result<()> {
+    if let Some(file) = &options.events {
+        check_writable(file).with_context(|| events_option(file))?;
+    }
+    if let Some(file) = &options.timeline {
+        check_replaceable(file).with_context(|| timeline_option(file))?;
+    }
+    Ok(())
 }
 
 impl Recording {
-    /// Starts to record what was asked for. A file that cannot be written is found out here, before
-    /// anything runs.
+    /// Starts to record what was asked for. What the file of events had in it is gone from here on; so this comes last
+    /// before anything runs.
     pub(crate) fn start(engine: &Engine, options: &RecordOptions) -> anyhow::Result<Self> {
-        let events = options.events.as_deref().map(|file| {
-            let started = File::create(file).and_then(|file| Recorder::start(engine, EventLines::new(file)));
-            started.with_context(|| events_option(file))
-        });
         let timeline = options.timeline.as_deref().map(|file| {
-            let started =
-                beside(file).and_then(|page| Ok((Recorder::start(engine, Timeline::default())?, page)));
-            started.with_context(|| timeline_option(file))
+            let started = Recorder::start(engine, Timeline::default());
+            started.map(|recorder| (recorder, file.to_owned())).with_context(|| timeline_option(file))
         });
-        Ok(Self { events: events.transpose()?, timeline: timeline.transpose()? })
+        let timeline = timeline.transpose()?;
+        let events = options.events.as_deref().map(|file| {
+            let started = emptied(file).and_then(|out| Recorder::start(engine, EventLines::new(out)));
+            started.map(|recorder| (recorder, file.to_owned())).with_context(|| events_option(file))
+        });
+        Ok(Self { events: events.transpose()?, timeline })
     }
 
-    /// Ends the recording; what was dropped is told on standard error.
-    pub(crate) fn finish(self, options: &RecordOptions) -> anyhow::Result<()> {
-        if let (Some(recorder), Some(file)) = (self.events, &options.events) {
-            let option = events_option(file);
-            finish(recorder, &option)?;
+    /// Ends the recording; events that were dropped are told on standard error.
+    pub(crate) fn finish(self, unwritten: &mut Unwritten) {
+        if let Some((recorder, file)) = self.events {
+            unwritten.note(finish(recorder, &events_option(&file)));
         }
-        if let (Some((recorder, page)), Some(file)) = (self.timeline, &options.timeline) {
-            let option = timeline_option(file);
-            let timeline = finish(recorder, &option)?;
-            write(&timeline, page, file).context(option)?;
+        if let Some((recorder, file)) = self.timeline {
+            let option = timeline_option(&file);
+            if let Some(timeline) = unwritten.note(finish(recorder, &option)) {
+                unwritten.note(write(&timeline, &file).context(option));
+            }
         }
-        Ok(())
     }
 }
 
@@ -62,6 +71,15 @@ fn timeline_option(file: &Path) -> String {
     format!("--timeline {}", file.display())
 }
 
+/// Opens a file for writing from its beginning.
+fn emptied(file: &Path) -> io::Result<File> {
+    let out = OpenOptions::new().write(true).create(true).truncate(false).open(file)?;
+    if out.metadata()?.is_file() {
+        out.set_len(0)?;
+    }
+    Ok(out)
+}
+
 fn finish<S: RecordSink>(recorder: Recorder<S>, option: &str) -> anyhow::Result<S> {
     let left = recorder.finish().with_context(|| option.to_owned())?;
     if left.dropped > 0 {
@@ -70,22 +88,11 @@ fn finish<S: RecordSink>(recorder: Recorder<S>, option: &str) -> anyhow::Result<
     Ok(left.sink)
 }
 
-/// A new file in the folder of `file`, that everybody may read who may read files that this program makes.
-fn beside(file: &Path) -> io::Result<NamedTempFile> {
-    if file.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
 /// Writes the page and puts it into the place of an older one.
-fn write(timeline: &Timeline, mut page: NamedTempFile, file: &Path) -> io::Result<()> {
-    let mut out = BufWriter::new(&mut page);
-    timeline.write_page(&mut out)?;
-    out.flush()?;
-    drop(out);
-    page.persist(file).map_err(|error| error.error)?;
-    Ok(())
+fn write(timeline: &Timeline, file: &Path) -> io::Result<()> {
+    replace_page(file, |out| {
+        let mut out = BufWriter::new(out);
+        timeline.write_page(&mut out)?;
+        out.flush()
+    })
 }

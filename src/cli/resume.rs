@@ -2,40 +2,52 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use serde_json::json;
 use toolyard::{Answer, Answers, ExecuteOptions, RunControl, formats::read_document, suspend::SuspendFile};
 
 use crate::{
-    ALL_OK, INTERRUPTED, SOME_NOT_OK,
-    interrupt::Interrupt,
+    ALL_OK, SOME_NOT_OK,
+    interrupt::{HangUp, Interrupt},
     options::ResumeOptions,
-    output::Printer,
-    record::Recording,
+    output::{Printer, Printing},
+    paths::Paths,
+    record::{self, Recording},
     setup,
     state::{self, Store},
+    unwritten::Unwritten,
 };
 
 pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
+    check(options)?;
     let (mut file, mut list) = SuspendFile::open(&options.file)?;
     list.recover();
-    let mut store = Store::of_list(&list, options.state.as_deref(), options.state_wait.patience()).await?;
+    let store = Store::of_list(&list, options.state.as_deref(), options.state_wait.patience()).await?;
     let engine = setup::engine(&options.engine)?;
+    let interrupt = Interrupt::listen(HangUp::Ends)?;
     #[cfg(feature = "mcp")]
     {
         let waiting: Vec<_> = list.parked.iter().map(|parked| parked.call.tool.as_str()).collect();
-        crate::servers::wait_for(&engine, &waiting).await;
+        tokio::select! {
+            _ = crate::servers::wait_for(&engine, &waiting) => {}
+            () = interrupt.pressed() => {}
+        }
     }
-    if let Some(store) = &mut store {
+    if let Some(store) = &store {
         store.load(&engine).await?;
     }
-    let interrupt = Interrupt::listen()?;
-    let recording = Recording::start(&engine, &options.record)?;
     let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;
     let mut how = setup::stubs(ExecuteOptions::new(), &declared.tools)?;
     how.timeout = options.timeout;
     how.deadline = options.deadline;
 
+    if let Some(status) = interrupt.status() {
+        // Nothing was claimed yet, so everything can be answered again.
+        engine.shutdown(Duration::ZERO).await;
+        return Ok(status);
+    }
     let claim = engine.claim(&mut list, &answers(options), &how)?;
+    let recording = Recording::start(&engine, &options.record)?;
     // From here on a crash makes what was given free `lost`, and never run again.
     file.save(&list)?;
     let control = RunControl::new();
@@ -51,21 +63,43 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
         }
     };
     state::note(&mut list, store.as_ref());
-    let kept = match &mut store {
-        Some(store) => store.save(&engine).await,
-        None => Ok(()),
-    };
-    file.save(&list)?;
-    let report = report?;
-    Printer { form: options.output, lines: false }.report(&list.id, &report)?;
-    recording.finish(&options.record)?;
-    kept?;
+    // What has run is told and kept, whatever fails of it.
+    let mut unwritten = Unwritten::default();
+    let mut printing = Printing::default();
+    let mut all_ok = false;
+    match report {
+        Ok(report) => {
+            let printer = Printer { form: options.output, lines: false };
+            if let Some(text) = unwritten.note(printer.report(&list.id, &report)) {
+                printing.push(text);
+            }
+            all_ok = report.all_ok();
+        }
+        Err(error) => unwritten.failed(error.into()),
+    }
+    // Before the record, which then needs this save.
+    if let Some(store) = &store {
+        unwritten.note(store.save(&engine).await);
+    }
+    let saved = file.save(&list).context("what ran just now counts as lost when the list goes on");
+    unwritten.note(saved);
+    recording.finish(&mut unwritten);
+    unwritten.note(printing.finish().await);
     engine.shutdown(Duration::ZERO).await;
-    Ok(match (interrupt.is_pressed(), report.all_ok()) {
-        (true, _) => INTERRUPTED,
-        (false, true) => ALL_OK,
-        (false, false) => SOME_NOT_OK,
-    })
+    Ok(unwritten.status(interrupt.status().unwrap_or(if all_ok { ALL_OK } else { SOME_NOT_OK })))
+}
+
+/// Finds out what cannot be written, before anything runs or is written.
+fn check(options: &ResumeOptions) -> anyhow::Result<()> {
+    let mut paths = Paths::new();
+    paths.writes("", &options.file);
+    if let Some(store) = &options.state {
+        paths.writes("--state", store);
+    }
+    paths.engine(&options.engine)?;
+    paths.record(&options.record);
+    record::check(&options.record)?;
+    paths.check()
 }
 
 fn answers(options: &ResumeOptions) -> Answers {

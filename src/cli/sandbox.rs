@@ -9,8 +9,8 @@ use toolyard::{
 };
 
 use crate::{
-    ALL_OK, INTERRUPTED, NOTHING_RAN, SOME_NOT_OK,
-    interrupt::Interrupt,
+    ALL_OK, NOTHING_RAN, SOME_NOT_OK,
+    interrupt::{HangUp, Interrupt},
     options::{OutputForm, SandboxBuildOptions, SandboxRunOptions, SandboxVerb},
     output::Printer,
     setup::read_config,
@@ -33,7 +33,7 @@ async fn run_code(options: &SandboxRunOptions) -> anyhow::Result<u8> {
     if let Some(timeout) = options.timeout {
         request = request.timeout(timeout);
     }
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen(HangUp::Ends)?;
     let engine = Engine::builder().sandbox(config.sandbox.pool_config()).build()?;
     let running = async { engine.sandbox().lease(None).await?.run(request).await };
     let ended = tokio::select! {
@@ -51,7 +51,7 @@ async fn run_code(options: &SandboxRunOptions) -> anyhow::Result<u8> {
             eprintln!("toolyard: {error}");
             Ok(NOTHING_RAN)
         }
-        None => Ok(INTERRUPTED),
+        None => Ok(interrupt.status().unwrap_or(SOME_NOT_OK)),
     }
 }
 

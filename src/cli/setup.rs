@@ -49,6 +49,16 @@ fn config(options: &EngineOptions) -> anyhow::Result<Config> {
     let mut config = read_config(options.config.as_deref())?;
     config.tools.enable = options.tools.clone().or(config.tools.enable);
     config.tools.root = options.root.clone().or(config.tools.root);
+    let files = &options.files;
+    config.file_read.max_bytes = files.max_file_bytes.or(config.file_read.max_bytes);
+    config.file_write.max_bytes = files.max_file_bytes.or(config.file_write.max_bytes);
+    if let Some(extensions) = &files.file_extensions {
+        config.file_read.extensions = Some(extensions.clone());
+        config.file_write.extensions = Some(extensions.clone());
+    }
+    if files.no_create_folders {
+        config.file_write.create_folders = Some(false);
+    }
     config.tools.rule.splice(..0, options.activation.rules.iter().cloned());
     let max_in_flight = options.max_in_flight.map(|calls| calls as usize);
     config.engine.max_in_flight = max_in_flight.or(config.engine.max_in_flight);

@@ -1,14 +1,25 @@
 //! `toolyard sim`: simulations.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs::File, path::PathBuf, time::Duration};
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tokio::{task::spawn_blocking, time::sleep};
-use toolyard::sim::{Difference, Pace, Scenario, SimHandle, SimOutcome, Simulation, Summary};
+use toolyard::{
+    replace::check_writable,
+    sim::{Difference, Pace, Scenario, SimHandle, SimOutcome, Simulation, Summary},
+};
 
-use crate::{ALL_OK, INTERRUPTED, SOME_NOT_OK, interrupt::Interrupt, options::OutputForm, output::Printer};
+use crate::{
+    ALL_OK, SOME_NOT_OK,
+    interrupt::{HangUp, Interrupt},
+    options::OutputForm,
+    output::{Printer, Printing},
+    paths::Paths,
+    unwritten::Unwritten,
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct SimOptions {
@@ -50,6 +61,7 @@ struct Printed {
 }
 
 pub(crate) async fn run(options: &SimOptions) -> anyhow::Result<u8> {
+    check(options)?;
     let mut scenario = Scenario::load(&options.scenario)?;
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.agents = options.agents.unwrap_or(scenario.agents);
@@ -66,27 +78,47 @@ pub(crate) async fn run(options: &SimOptions) -> anyhow::Result<u8> {
     if let Some(file) = &options.replay {
         simulation = simulation.replay(file);
     }
-    let (handle, interrupt) = (simulation.handle(), Interrupt::listen()?);
+    let (handle, interrupt) = (simulation.handle(), Interrupt::listen(HangUp::Ends)?);
     let mut running = spawn_blocking(move || simulation.run());
     let ended = loop {
         tokio::select! {
             ended = &mut running => break ended?,
-            () = interrupt.pressed(), if !interrupt.is_pressed() => {}
+            () = interrupt.pressed(), if interrupt.status().is_none() => {}
             () = sleep(Duration::from_millis(100)) => show(&bar, &handle),
         }
-        if interrupt.is_pressed() {
+        if interrupt.status().is_some() {
             handle.stop();
         }
     };
     bar.finish_and_clear();
-    let SimOutcome { summary, difference, .. } = ended?;
+    let SimOutcome { summary, difference, unwritten: log, .. } = ended?;
     let differs = difference.is_some();
-    Printer { form: OutputForm::Native, lines: false }.json(&Printed { summary, difference })?;
-    Ok(match () {
-        () if interrupt.is_pressed() => INTERRUPTED,
-        () if differs => SOME_NOT_OK,
-        () => ALL_OK,
-    })
+    let mut unwritten = Unwritten::default();
+    let mut printing = Printing::default();
+    let printer = Printer { form: OutputForm::Native, lines: false };
+    if let Some(text) = unwritten.note(printer.text(&Printed { summary, difference })) {
+        printing.push(text);
+    }
+    if let Some(error) = log {
+        unwritten.failed(error.into());
+    }
+    unwritten.note(printing.finish().await);
+    Ok(unwritten.status(interrupt.status().unwrap_or(if differs { SOME_NOT_OK } else { ALL_OK })))
+}
+
+/// Finds out what cannot be read or written, before anything runs.
+fn check(options: &SimOptions) -> anyhow::Result<()> {
+    let mut paths = Paths::new();
+    paths.reads("", &options.scenario);
+    if let Some(file) = &options.replay {
+        paths.reads("--replay", file);
+        File::open(file).with_context(|| format!("--replay {}", file.display()))?;
+    }
+    if let Some(file) = &options.events {
+        paths.writes("--events", file);
+        check_writable(file).with_context(|| format!("--events {}", file.display()))?;
+    }
+    paths.check()
 }
 
 /// A bar over the scenario's time. It is drawn only where standard error is a terminal.

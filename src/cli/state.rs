@@ -51,7 +51,7 @@ fn dump(DumpOptions { state: store, tool }: &DumpOptions) -> anyhow::Result<u8> 
 
 /// Puts the rows of a file into a store, as far as the tools of the engine take them.
 async fn load(options: &LoadOptions) -> anyhow::Result<u8> {
-    let mut store = Store::lock(&options.state, options.state_wait.patience()).await?;
+    let store = Store::lock(&options.state, options.state_wait.patience()).await?;
     let engine = setup::engine(&options.engine)?;
     store.load(&engine).await?;
     let file = &options.file;
@@ -103,13 +103,13 @@ impl Store {
     }
 
     /// Loads it, if it is there. What it has of other tools stays in it.
-    pub(crate) async fn load(&mut self, engine: &Engine) -> anyhow::Result<()> {
+    pub(crate) async fn load(&self, engine: &Engine) -> anyhow::Result<()> {
         self.file.load(engine).await.with_context(|| self.name.clone())?;
         Ok(())
     }
 
     /// Saves to it; when that fails, the old one stays.
-    pub(crate) async fn save(&mut self, engine: &Engine) -> anyhow::Result<()> {
+    pub(crate) async fn save(&self, engine: &Engine) -> anyhow::Result<()> {
         self.file.save(engine).await.with_context(|| self.name.clone())?;
         Ok(())
     }

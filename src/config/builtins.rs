@@ -1,6 +1,6 @@
 //! The built-in tools that a configuration asks for.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use toolyard_contract::{CustomTail, SharedTool, ToolSet, name};
 
@@ -63,12 +63,15 @@ impl Config {
         let root = FileRoot::open(root).map_err(|error| {
             ConfigError::new(format!("tools.root: {:?}: {error}", root.display().to_string()))
         })?;
-        #[cfg_attr(not(any(feature = "docker", feature = "http", feature = "python")), allow(unused_mut))]
         let mut registry = BuiltinRegistry::shipped(&root);
+        let (read, write, read_root) = (self.file_read.clone(), self.file_write.clone(), root.clone());
+        registry.configure("file_read", move || Ok(Arc::new(read.tool(read_root.clone()))));
+        registry.configure("file_write", move || Ok(Arc::new(write.tool(root.clone()))));
         #[cfg(feature = "docker")]
         registry.register_sandbox(sandboxes);
         #[cfg(feature = "python")]
         {
+            self.python_repl.check()?;
             let (section, python) = (self.python_repl.clone(), self.python.clone());
             #[cfg(feature = "docker")]
             let sandboxes = sandboxes.clone();
@@ -88,9 +91,8 @@ impl Config {
                 let tool = search.tool(web.clone())?;
                 registry.configure("web_search", move || Ok(tool.clone()));
             }
-            registry.configure("http", move || {
-                Ok(std::sync::Arc::new(crate::builtin::http::HttpTool::new(web.clone())))
-            });
+            registry
+                .configure("http", move || Ok(Arc::new(crate::builtin::http::HttpTool::new(web.clone()))));
         }
         Ok(registry)
     }

@@ -6,7 +6,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, seconds::Seconds};
-use crate::builtin::web::{AddressPolicy, AllowRule, WebConfig};
+use crate::builtin::web::{AddressPolicy, AllowRule, MOST_HEADERS, WebConfig};
 
 /// The `[http]` part. A key that is absent has the default of [`WebConfig`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,11 @@ impl HttpSection {
         config.attempts = self.attempts.unwrap_or(config.attempts);
         config.max_response_bytes = self.max_response_bytes.unwrap_or(config.max_response_bytes);
         config.max_redirects = self.max_redirects.unwrap_or(config.max_redirects);
+        if self.headers.len() > MOST_HEADERS {
+            let reason =
+                format!("{} headers are too many: a request has at most {MOST_HEADERS}", self.headers.len());
+            return Err(bad("headers", &reason));
+        }
         for (name, value) in &self.headers {
             let key = HeaderName::try_from(name)
                 .map_err(|_| bad("headers", &format!("{name:?} cannot be the name of a header")))?;

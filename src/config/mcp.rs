@@ -63,6 +63,9 @@ pub struct McpServerSection {
     /// How long connecting may take, in seconds. Default 30.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_timeout_s: Option<Seconds>,
+    /// How long a list, a prompt, a resource or a completion may take, in seconds. Default: as `connect_timeout_s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_timeout_s: Option<Seconds>,
     /// How long one call may take, in seconds. Default: the engine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<Seconds>,
@@ -81,6 +84,10 @@ pub struct McpServerSection {
     /// How connecting is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<BackoffSection>,
+    /// Tells a server that is reached by streamable HTTP that its session has ended when the connection is closed.
+    /// Default true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminate_on_close: Option<bool>,
     /// Gives each agent a connection of its own. Default: all share one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationSection>,
@@ -206,6 +213,8 @@ impl McpServerSection {
         config.mode = self.mode.unwrap_or(config.mode);
         config.era = self.era.unwrap_or(config.era);
         config.connect_timeout = self.connect_timeout_s.map_or(config.connect_timeout, |seconds| seconds.0);
+        config.read_timeout = self.read_timeout_s.map(|seconds| seconds.0);
+        config.terminate_on_close = self.terminate_on_close.unwrap_or(config.terminate_on_close);
         config.timeout = self.timeout_s.map(|seconds| seconds.0);
         config.drain = self.drain_s.map_or(config.drain, |seconds| seconds.0);
         config.largest_message_bytes = self.largest_message_bytes.unwrap_or(config.largest_message_bytes);
@@ -289,6 +298,8 @@ cwd = "/srv"
 mode = "per_call"
 era = "legacy"
 connect_timeout_s = 5
+read_timeout_s = 7
+terminate_on_close = false
 timeout_s = 60
 drain_s = 0.5
 largest_message_bytes = 1000
@@ -324,6 +335,8 @@ disabled = true
             .env("KEY", "hush")
             .mode(LinkMode::PerCall)
             .connect_timeout(seconds(5))
+            .read_timeout(seconds(7))
+            .terminate_on_close(false)
             .timeout(seconds(60))
             .drain(Duration::from_millis(500))
             .largest_message_bytes(1000)

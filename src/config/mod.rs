@@ -3,6 +3,7 @@
 mod builtins;
 mod engine;
 mod error;
+mod files;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "mcp")]
@@ -39,6 +40,7 @@ pub(crate) use self::settings::{Builtins, Settings};
 pub use self::{
     engine::{AgentSection, EngineSection, RateSection, RetrySection},
     error::ConfigError,
+    files::{FileReadSection, FileWriteSection},
     seconds::Seconds,
     settings::WrittenConfig,
     tools::{ToolLimitsSection, ToolsSection},
@@ -75,6 +77,12 @@ pub struct Config {
     pub engine: EngineSection,
     /// Which tools there are.
     pub tools: ToolsSection,
+    /// What the tool `file_read` may read.
+    #[serde(skip_serializing_if = "FileReadSection::is_default")]
+    pub file_read: FileReadSection,
+    /// What the tool `file_write` may write.
+    #[serde(skip_serializing_if = "FileWriteSection::is_default")]
+    pub file_write: FileWriteSection,
     /// What calls may do.
     #[serde(skip_serializing_if = "PermissionRules::is_empty")]
     pub permissions: PermissionRules,
@@ -124,6 +132,8 @@ impl Config {
         if let (Some(root), Some(folder)) = (&mut config.tools.root, file.parent()) {
             *root = folder.join(&*root);
         }
+        #[cfg(feature = "docker")]
+        config.sandbox.start_at(file.parent().unwrap_or(Path::new("")));
         #[cfg(feature = "python")]
         config.python.start_at(file.parent().unwrap_or(Path::new("")));
         #[cfg(feature = "mcp")]

@@ -32,6 +32,17 @@ pub struct PythonSection {
     /// Parameters that a model may neither see nor set. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_parameters: Vec<String>,
+    /// Whether a tool's description has the long text of its docstring too. Default true. A function says otherwise by
+    /// its attribute `long_description`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_descriptions: Option<bool>,
+    /// Whether a model may give `*args`, as a list. Default true. A function says otherwise by its attribute `varargs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub varargs: Option<bool>,
+    /// Whether a model may give `**kwargs`, as an object. Default true. A function says otherwise by its attribute
+    /// `varkwargs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub varkwargs: Option<bool>,
     /// Whether workers inherit the environment. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherit_env: Option<bool>,
@@ -113,6 +124,9 @@ impl PythonSection {
         config.interpreter = self.interpreter.clone().unwrap_or(default.interpreter);
         config.parallel_safe.clone_from(&self.parallel_safe);
         config.exclude_parameters.clone_from(&self.exclude_parameters);
+        config.long_descriptions = self.long_descriptions.unwrap_or(default.long_descriptions);
+        config.varargs = self.varargs.unwrap_or(default.varargs);
+        config.varkwargs = self.varkwargs.unwrap_or(default.varkwargs);
         config.inherit_env = self.inherit_env.unwrap_or(default.inherit_env);
         config.env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         config.processes = self.processes.unwrap_or(default.processes);

@@ -3,9 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toolyard_contract::{IntoTool, Tool};
 
-use super::{PythonSection, ReplPlace, seconds::Seconds};
+use super::{ConfigError, PythonSection, ReplPlace, seconds::Seconds};
 use crate::builtin::python_repl::{HostProcess, PythonReplConfig, PythonReplTool};
 #[cfg(not(feature = "docker"))]
 use crate::builtin::{NO_REPL, python_repl::NoBackend};
@@ -27,6 +28,9 @@ pub struct PythonReplSection {
     /// The modules that code may import directly: a convenience for the model, no protection. Default: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_modules: Option<Vec<String>>,
+    /// Names that are defined when a session begins, with their values. Default: none.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub globals: Map<String, Value>,
     /// How many sessions may be there at once. Default 16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_sessions: Option<usize>,
@@ -44,6 +48,24 @@ pub struct PythonReplSection {
 impl PythonReplSection {
     pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Checks what only people can have got wrong.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let begins = |c: char| c == '_' || c.is_alphabetic();
+        let is_name = |name: &&String| {
+            let mut rest = name.chars();
+            rest.next().is_some_and(begins)
+                && rest.all(|c| begins(c) || c.is_numeric())
+                && !name.starts_with("__")
+        };
+        match self.globals.keys().find(|name| !is_name(name)) {
+            None => Ok(()),
+            Some(name) => Err(ConfigError::new(format!(
+                "python_repl.globals: {name:?} cannot be defined: take a name that Python code can use, without \
+                 two underscores in front"
+            ))),
+        }
     }
 
     /// Makes the tool.
@@ -71,6 +93,7 @@ impl PythonReplSection {
         config.timeout = self.timeout_s.map_or(config.timeout, |seconds| seconds.0);
         config.max_output_bytes = self.max_output_bytes.unwrap_or(config.max_output_bytes);
         config.allowed_modules = self.allowed_modules.as_deref().map(Arc::from);
+        config.globals = Arc::new(self.globals.clone());
         config.max_sessions = self.max_sessions.unwrap_or(config.max_sessions);
         config.max_snapshot_bytes = self.max_snapshot_bytes.unwrap_or(config.max_snapshot_bytes);
         config

@@ -1,9 +1,12 @@
 //! `[sandbox]`: the containers that code runs in.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
-use toolyard_actors::sandbox::{SandboxMount, SandboxNetwork, SandboxPoolConfig};
+use toolyard_actors::sandbox::{SandboxMount, SandboxNetwork, SandboxPoolConfig, SandboxSeccomp};
 
 use super::seconds::Seconds;
 
@@ -70,6 +73,10 @@ pub struct SandboxSection {
     /// Whether a program may gain rights that its caller has not. Default false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_privileges: Option<bool>,
+    /// Which calls of the kernel its code may make: `toolyard`, `daemon` for the daemon's profile, or the path of a
+    /// profile in Docker's JSON form, from the folder of the configuration file. Default `toolyard`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<String>,
     /// Variables of its environment. Default: none of this process's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -135,6 +142,15 @@ impl SandboxSection {
         *self == Self::default()
     }
 
+    /// Lets relative paths begin at a folder.
+    pub(super) fn start_at(&mut self, folder: &Path) {
+        if let Some(seccomp) = &mut self.seccomp
+            && !matches!(seccomp.as_str(), "toolyard" | "daemon")
+        {
+            *seccomp = folder.join(&*seccomp).to_string_lossy().into_owned();
+        }
+    }
+
     /// The settings of the pool.
     pub fn pool_config(&self) -> SandboxPoolConfig {
         let mut pool = SandboxPoolConfig::default();
@@ -164,6 +180,7 @@ impl SandboxSection {
         set(&mut config.user, self.user.clone());
         config.capabilities.clone_from(&self.capabilities);
         set(&mut config.new_privileges, self.new_privileges);
+        set(&mut config.seccomp, self.seccomp.as_deref().map(seccomp));
         config.env.clone_from(&self.env);
         config.runtime.clone_from(&self.runtime);
         set(&mut config.auto_remove, self.auto_remove);
@@ -190,6 +207,14 @@ fn network(name: &str) -> SandboxNetwork {
         "bridge" => SandboxNetwork::Bridge,
         "host" => SandboxNetwork::Host,
         other => SandboxNetwork::Named(other.to_owned()),
+    }
+}
+
+fn seccomp(name: &str) -> SandboxSeccomp {
+    match name {
+        "toolyard" => SandboxSeccomp::Own,
+        "daemon" => SandboxSeccomp::Daemon,
+        file => SandboxSeccomp::File(file.into()),
     }
 }
 

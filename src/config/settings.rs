@@ -53,6 +53,8 @@ impl Settings {
         config.tools.enable = Some(enable);
         let said = &self.builtins.said;
         config.tools.root.clone_from(&said.tools.root);
+        config.file_read.clone_from(&said.file_read);
+        config.file_write.clone_from(&said.file_write);
         #[cfg(feature = "python")]
         config.python_repl.clone_from(&said.python_repl);
         #[cfg(feature = "http")]

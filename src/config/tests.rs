@@ -121,7 +121,8 @@ fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
         assert_eq!(error(text), expected, "{text}");
     }
     let nothing_like_it = error("[zzz]");
-    let known = "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, permissions";
+    let known =
+        "line 1, column 2: unknown key \"zzz\"; known are: engine, tools, file_read, file_write, permissions";
     assert!(nothing_like_it.starts_with(known), "{nothing_like_it}");
 }
 
@@ -129,7 +130,11 @@ fn an_unknown_key_is_an_error_with_its_place_and_the_nearest_known_key() {
 fn a_value_that_does_not_fit_is_an_error_with_its_place() {
     for (text, place, reason) in [
         ("[engine]\nmax_in_flight = \"x\"", "line 2, column 17: ", "expected usize"),
-        ("[engine]\ntimeout_s = -1", "line 2, column 13: ", "-1 is not a number of seconds from 0 on"),
+        (
+            "[engine]\ntimeout_s = -1",
+            "line 2, column 13: ",
+            "-1 is not a number of seconds from 0 to 946080000 (30 years)",
+        ),
         ("[engine]\nmax_in_flight = ", "line 2, column ", ""),
         ("[[tools.rule]]\nmode = \"maybe\"\npattern = \"*\"", "line 2, column 8: ", "maybe"),
         ("[[tools.rule]]\nmode = \"activate\"\npattern = \"[\"", "line 3, column 11: ", "cannot be read"),
@@ -285,4 +290,86 @@ fn settings_of_python_sessions_reach_the_tool_and_go_back_into_the_file() {
     assert_eq!(Config::parse(&written.config.to_toml().unwrap()).unwrap(), written.config);
     let none = builtins(&Config::default()).unwrap().0;
     assert!(none.names().all(|name| name != "python_repl"), "nothing is configured that could run it");
+}
+
+#[test]
+fn limits_of_the_file_tools_reach_them_and_go_back_into_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("long.txt"), "12345").unwrap();
+    std::fs::write(folder.path().join("short.md"), "1").unwrap();
+    let text = format!(
+        "[tools]\nenable = [\"file_read\", \"file_write\"]\nroot = {:?}\n\
+         [file_read]\nmax_bytes = 4\nextensions = [\"txt\"]\n\
+         [file_write]\nmax_bytes = 3\nextensions = [\".TXT\"]\ncreate_folders = false\n",
+        folder.path().display().to_string()
+    );
+    let config = Config::parse(&text).unwrap();
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    let error = |tool: &str, arguments: serde_json::Value| {
+        let calls = vec![toolyard_contract::ToolCall::new(tool, arguments.into())];
+        let report = engine.execute_blocking(calls, toolyard_actors::ExecuteOptions::new()).unwrap();
+        report.results[0].error.clone().unwrap_or_default()
+    };
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert!(error("file_read", json(r#"{"path": "long.txt"}"#)).contains('4'));
+    assert!(
+        error("file_read", json(r#"{"path": "short.md"}"#)).contains("these extensions may be used: txt")
+    );
+    assert!(error("file_write", json(r#"{"path": "a.txt", "content": "1234"}"#)).contains("may have 3"));
+    assert!(error("file_write", json(r#"{"path": "a.md", "content": "1"}"#)).contains("extensions"));
+    assert!(
+        error("file_write", json(r#"{"path": "new/a.txt", "content": "1"}"#))
+            .contains("folder does not exist")
+    );
+    assert_eq!(error("file_write", json(r#"{"path": "a.txt", "content": "123"}"#)), "");
+    let written = engine.to_config();
+    assert_eq!(
+        (&written.config.file_read, &written.config.file_write),
+        (&config.file_read, &config.file_write)
+    );
+    assert_eq!(Config::parse(&written.config.to_toml().unwrap()).unwrap(), written.config);
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn switches_of_python_schemas_reach_the_tools_and_go_back_into_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let source =
+        "def f(a: int, *more: int, key: int = 1, **rest: int):\n    'Short.\\n\\nLong.'\n    return a\n";
+    std::fs::write(folder.path().join("tools.py"), source).unwrap();
+    let text = format!(
+        "[tools]\nenable = []\n[python]\nfiles = [{:?}]\nexclude_parameters = [\"key\"]\n\
+         long_descriptions = false\nvarargs = false\nvarkwargs = false\n",
+        folder.path().join("tools.py").display().to_string()
+    );
+    let config = Config::parse(&text).unwrap();
+    let engine = Engine::builder().config(&config).unwrap().build().unwrap();
+    let spec = engine.specs().remove(0);
+    assert_eq!(spec.description_text(), "Short.");
+    assert_eq!(spec.parameters()["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(engine.python_report().excluded["f"], ["more", "key", "rest"]);
+    assert_eq!(engine.to_config().config.python, config.python);
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn globals_of_python_sessions_must_be_names() {
+    for (text, fits) in [
+        ("limit = 3\n\"näme\" = [1, {x = true}]\n_x1 = \"t\"", true),
+        ("1x = 3", false),
+        ("\"a b\" = 3", false),
+        ("__builtins__ = 3", false),
+        ("\"\" = 3", false),
+    ] {
+        let config = Config::parse(&format!("[python_repl.globals]\n{text}")).unwrap();
+        assert_eq!(Config::parse(&config.to_toml().unwrap()).unwrap(), config);
+        let error = builtins(&config).err().map(|error| error.to_string());
+        assert_eq!(error.is_none(), fits, "{text}: {error:?}");
+        if let Some(error) = error {
+            assert!(
+                error.starts_with("python_repl.globals: ") && error.contains("cannot be defined"),
+                "{error}"
+            );
+        }
+    }
 }

@@ -138,6 +138,9 @@ pub struct RecordedCall {
     /// The provider's id; cut when it is long.
     #[serde(deserialize_with = "any_id")]
     pub id: CallId,
+    /// The node of a behaviour tree that makes the call, if one does; cut when it is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 impl EventRecord {
@@ -210,7 +213,8 @@ impl RecordedEvent {
                 CallId::Text(text) => text.len(),
                 CallId::Other(raw) => raw.get().len(),
             };
-            call.tool.len() + id + others.iter().map(|text| text.len()).sum::<usize>()
+            let node = call.node.as_ref().map_or(0, String::len);
+            call.tool.len() + id + node + others.iter().map(|text| text.len()).sum::<usize>()
         };
         match self {
             Self::ListAccepted { agent, .. } => agent.as_ref().map_or(0, String::len),
@@ -228,13 +232,13 @@ impl RecordedEvent {
 }
 
 impl From<&CallInfo> for RecordedCall {
-    fn from(CallInfo { index, tool, id }: &CallInfo) -> Self {
+    fn from(CallInfo { index, tool, id, node }: &CallInfo) -> Self {
         let id = match id {
             CallId::Text(text) => short(text).into(),
             CallId::Other(raw) if raw.get().len() > LONGEST_TEXT => short(raw.get()).into(),
             id => id.clone(),
         };
-        Self { index: *index, tool: short(tool), id }
+        Self { index: *index, tool: short(tool), id, node: node.as_deref().map(short) }
     }
 }
 
@@ -289,7 +293,7 @@ mod tests {
     }
 
     fn call(tool: &str) -> CallInfo {
-        CallInfo { index: 1, tool: tool.into(), id: "c1".into() }
+        CallInfo { index: 1, tool: tool.into(), id: "c1".into(), node: None }
     }
 
     #[test]
@@ -307,6 +311,14 @@ mod tests {
         let rest = r#""outcome":"timed_out","error":"late\n","waited_ns":7,"elapsed_ns":1000000000}"#;
         assert_eq!(line, format!("{expected}{rest}"));
         assert_eq!(serde_json::from_str::<EventRecord>(&line).unwrap(), finished);
+    }
+
+    #[test]
+    fn a_call_of_a_node_names_it() {
+        let started = record(EventKind::Started(CallInfo { node: Some("left".into()), ..call("x") }));
+        let line = serde_json::to_string(&started).unwrap();
+        assert!(line.ends_with(r#""id":"c1","node":"left"}}"#), "{line}");
+        assert_eq!(serde_json::from_str::<EventRecord>(&line).unwrap(), started);
     }
 
     #[test]

@@ -2,15 +2,11 @@
 
 use std::borrow::Cow;
 
-use toolyard_contract::{CallId, ToolResult};
+use toolyard_contract::ToolResult;
 
 /// The provider's id as text; `None` when there was none, or a blank one.
 pub(super) fn given_id(result: &ToolResult) -> Option<Cow<'_, str>> {
-    match &result.id {
-        CallId::Text(id) if !id.trim().is_empty() => Some(id.into()),
-        CallId::Other(raw) => Some(raw.get().into()),
-        CallId::Text(_) | CallId::Absent => None,
-    }
+    result.id.to_text()
 }
 
 /// An id for providers that need one: the given one, or `call_<index>`.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use toolyard_contract::{Batch, CallId, Request, ToolResult, result::micros};
+use serde_json::{Map, Value};
+use toolyard_contract::{Batch, CallId, NextStep, Request, ToolResult, result::micros};
 
 use super::item::{Item, Parts};
 
@@ -23,19 +24,44 @@ pub struct Answer<'a> {
     /// What must be answered before the rest can go on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<Request<'a>>,
+    /// Set where a call says that the agent's loop ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete: Option<Complete>,
     /// From taking the list to its last result, in microseconds.
     pub elapsed_us: u64,
+}
+
+/// The end of an agent's loop.
+#[derive(Debug, Serialize)]
+pub struct Complete {
+    /// The position of the first call that says so.
+    pub call: usize,
+    /// What goes into the agent's state before.
+    pub patch: Map<String, Value>,
+    /// How the loop ended.
+    pub status: String,
+}
+
+impl Complete {
+    fn of(step: NextStep) -> Option<Self> {
+        match step {
+            NextStep::Complete { call, patch, status } => Some(Self { call, patch, status }),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Answer<'a> {
     /// Puts the answer to a document together.
     pub fn new(id: &'a CallId, results: &'a [ToolResult], batches: &'a [Batch], elapsed: Duration) -> Self {
-        Self { id, results, batches, requests: Vec::new(), elapsed_us: micros(elapsed) }
+        let complete = Complete::of(NextStep::of(0, results));
+        Self { id, results, batches, requests: Vec::new(), complete, elapsed_us: micros(elapsed) }
     }
 
-    /// Adds what must be answered.
+    /// Adds what must be answered. While a call waits, no loop ends.
     #[must_use]
     pub fn requests(mut self, requests: Vec<Request<'a>>) -> Self {
+        self.complete = self.complete.filter(|_| requests.is_empty());
         self.requests = requests;
         self
     }

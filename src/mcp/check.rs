@@ -32,7 +32,7 @@ pub async fn check_servers(
         }
     }
     // Connecting, then listing.
-    engine.mcp().settled(longest * 2, || false).await;
+    engine.mcp().settled(longest.saturating_mul(2), || false).await;
     let checked = engine.mcp().status().into_iter().map(|status| {
         let found = found(&status, &servers[&status.name].link);
         ServerCheck { server: status.name, found }

@@ -14,6 +14,7 @@ pub use servers::{ServersError, read_servers};
 pub use toolyard_actors::mcp::{
     Backoff, Credentials, HealthCheck, HealthProbe, InProcess, Isolation, LinkMode, McpChanges, McpError,
     McpHost, McpLink, McpLogLevel, McpLogin, McpNotice, McpNoticeKind, McpNotices, McpPool, McpReference,
-    McpRoot, McpServerConfig, McpServerStatus, McpState, ProtocolEra, SamplingRequest, ServerAnswer,
+    McpRoot, McpServerConfig, McpServerStatus, McpSession, McpSessionInfo, McpState, PromptRequest,
+    ProtocolEra, ResourceRequest, SamplingRequest, ServerAnswer,
 };
 pub use unreachable::stand_ins;

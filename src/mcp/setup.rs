@@ -37,7 +37,7 @@ impl McpServers {
         let kept = self.section.servers.iter().filter(|(name, _)| is_same(name));
         written.config.mcp.servers = kept.map(|(name, section)| (name.clone(), section.clone())).collect();
         for server in written.config.mcp.servers.keys() {
-            let tools = engine.mcp().tools(Some(server)).unwrap_or_default();
+            let tools = engine.mcp().all_tools(Some(server)).unwrap_or_default();
             written.left_out.retain(|name| !tools.iter().any(|tool| tool.name == *name));
         }
     }

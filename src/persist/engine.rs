@@ -15,11 +15,10 @@ use toolyard_contract::{RowValue, SavedState, name};
 
 use super::{
     StateFileError, StateHead, StateRow,
-    file_system::Disk,
     lock::{StateLock, target},
     read, save,
 };
-use crate::{Attached, Engine};
+use crate::{Attached, Engine, replace::Disk};
 
 /// How long a save waits for whoever has the file locked.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);

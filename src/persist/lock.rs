@@ -13,6 +13,7 @@ use std::{
 };
 
 use super::StateFileError;
+use crate::replace::follow;
 
 /// How often a lock that is taken is tried again.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -84,14 +85,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 
 /// The file that a path leads to, so that every way to a file has the same lock, and links stay links.
 pub(super) fn target(path: &Path) -> io::Result<PathBuf> {
-    const MOST_LINKS: usize = 40;
-    let mut path = std::path::absolute(path)?;
-    for _ in 0..MOST_LINKS {
-        let Ok(next) = path.read_link() else {
-            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
-            return Ok(folder.canonicalize()?.join(name));
-        };
-        path = path.parent().unwrap_or(Path::new("/")).join(next);
-    }
-    Err(io::Error::other("too many links"))
+    let path = follow(&std::path::absolute(path)?)?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+    Ok(folder.canonicalize()?.join(name))
 }

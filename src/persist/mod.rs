@@ -1,10 +1,8 @@
 //! State files: what the tools of an engine remember, in one file that is replaced as a whole.
 
 mod engine;
-mod file_system;
 mod format;
 mod lock;
-mod replace;
 mod store;
 
 #[cfg(test)]
@@ -20,11 +18,8 @@ use std::{
 
 use toolyard_actors::StateError;
 
-use self::{
-    file_system::{Disk, FileSystem},
-    format::{StateReader, StateWriter},
-    replace::replace_file,
-};
+use self::format::{StateReader, StateWriter};
+use crate::replace::{Disk, FileSystem, replace_file};
 
 pub use self::{
     engine::LoadedState,

@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::file_system::{FileSystem, SyncWrite};
+use crate::replace::{FileSystem, NewFile, SyncWrite};
 
 /// What goes wrong, at the operation with a number counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,7 @@ pub(super) struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
+#[derive(Debug)]
 struct State {
     fault: Fault,
     operations: usize,
@@ -102,7 +103,11 @@ impl State {
 }
 
 impl FileSystem for SimDisk {
-    fn create_new(&self, path: &Path) -> io::Result<Box<dyn SyncWrite>> {
+    fn place(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    fn create_new(&self, path: &Path, _: NewFile) -> io::Result<Box<dyn SyncWrite>> {
         let mut state = self.state.lock();
         state.step()?;
         if state.current.contains_key(path) {
@@ -149,6 +154,7 @@ impl FileSystem for SimDisk {
     }
 }
 
+#[derive(Debug)]
 struct SimFile {
     state: Arc<Mutex<State>>,
     number: usize,

@@ -7,17 +7,17 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use toolyard_actors::Yard;
 use toolyard_contract::{SavedState, StoreMark};
 
 use super::{
     LoadedState, StateFileError,
     engine::{Old, load_rows, on_thread, save_rows},
-    file_system::Disk,
     lock::{StateLock, target},
     read,
 };
-use crate::{Attached, Engine};
+use crate::{Attached, Engine, replace::Disk};
 
 /// A state file that nobody else may save to as long as this lives: neither another process nor
 /// [`Engine::save_state`] of this one. So no update is lost between loading and saving.
@@ -30,7 +30,7 @@ use crate::{Attached, Engine};
 /// use toolyard::{Engine, persist::StateStore};
 ///
 /// # async fn run(engine: Engine) -> Result<(), Box<dyn std::error::Error>> {
-/// let mut store = StateStore::open("state.json", Duration::from_secs(10)).await?;
+/// let store = StateStore::open("state.json", Duration::from_secs(10)).await?;
 /// store.load(&engine).await?;
 /// // … lists run …
 /// store.save(&engine).await?;
@@ -43,9 +43,15 @@ pub struct StateStore {
     shown: PathBuf,
     /// What it leads to.
     path: PathBuf,
+    known: Mutex<Known>,
+    lock: Arc<StateLock>,
+}
+
+/// What is known of the file.
+#[derive(Debug)]
+struct Known {
     saved: SavedState,
     is_new: bool,
-    lock: Arc<StateLock>,
 }
 
 /// What has states that a [`StateStore`] can load and save.
@@ -84,7 +90,8 @@ impl StateStore {
                 Err(error) => return Err(error),
             };
             let saved = saved.unwrap_or_else(Yard::new_state);
-            Ok(Self { shown, path, saved, is_new, lock: Arc::new(lock) })
+            let known = Mutex::new(Known { saved, is_new });
+            Ok(Self { shown, path, known, lock: Arc::new(lock) })
         })
         .await
     }
@@ -105,7 +112,7 @@ impl StateStore {
             return Err(StateFileError::Missing);
         }
         let store = Self::open(path, patience).await?;
-        mark.state.check(&store.saved).map_err(StateFileError::OtherState)?;
+        mark.state.check(&store.saved()).map_err(StateFileError::OtherState)?;
         Ok(store)
     }
 
@@ -114,12 +121,14 @@ impl StateStore {
     ///
     /// # Errors
     /// As [`Engine::load_state`].
-    pub async fn load(&mut self, engine: &impl StateHolder) -> Result<LoadedState, StateFileError> {
-        let loaded = match self.is_new {
-            true => LoadedState::default(),
-            false => load_rows(engine.state_yard(), self.path.clone()).await?,
+    pub async fn load(&self, engine: &impl StateHolder) -> Result<LoadedState, StateFileError> {
+        let is_new = self.known.lock().is_new;
+        let loaded = if is_new {
+            LoadedState::default()
+        } else {
+            load_rows(engine.state_yard(), self.path.clone()).await?
         };
-        engine.state_yard().state_was_loaded(Some(self.saved.clone()));
+        engine.state_yard().state_was_loaded(Some(self.saved()));
         Ok(loaded)
     }
 
@@ -127,17 +136,21 @@ impl StateStore {
     ///
     /// # Errors
     /// As [`Engine::update_state`]; then the old file is still there.
-    pub async fn save(&mut self, engine: &impl StateHolder) -> Result<u64, StateFileError> {
+    pub async fn save(&self, engine: &impl StateHolder) -> Result<u64, StateFileError> {
         let yard = engine.state_yard();
-        let next = self.saved.next();
+        let next = self.saved().next();
         let rows = save_rows(yard, self.path.clone(), next.clone(), self.lock.clone(), Old::read).await?;
         yard.state_was_saved(next.clone());
-        (self.saved, self.is_new) = (next, false);
+        *self.known.lock() = Known { saved: next, is_new: false };
         Ok(rows)
+    }
+
+    fn saved(&self) -> SavedState {
+        self.known.lock().saved.clone()
     }
 
     /// What the record of a list that is suspended before the next [`save`](Self::save) says of this file.
     pub fn mark(&self) -> StoreMark {
-        StoreMark { file: self.shown.to_str().map(str::to_owned), state: self.saved.next() }
+        StoreMark { file: self.shown.to_str().map(str::to_owned), state: self.saved().next() }
     }
 }

@@ -57,6 +57,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// Where it departed from the log that it was to repeat.
     pub difference: Option<Difference>,
+    /// Why the log was not written, or not wholly, or could not be compared: the simulation ran all the same.
+    pub unwritten: Option<SimError>,
 }
 
 impl Simulation {
@@ -106,7 +108,8 @@ impl Simulation {
     /// Runs the simulation; the calling thread waits.
     ///
     /// # Errors
-    /// When the scenario's tools cannot be registered, or a log cannot be written or read.
+    /// When the scenario's tools cannot be registered, or the simulation did not run to its end. That a log cannot be
+    /// written or read is told beside the summary.
     pub fn run(self) -> Result<Outcome, SimError> {
         // It may have been changed since it was read.
         self.scenario.check().map_err(SimError::Scenario)?;
@@ -129,14 +132,16 @@ impl Simulation {
             Merged::of(streams.iter().flatten().map(|stream| &**stream))
                 .map_err(|error| log_error(file, &error))
         };
-        if let Some(file) = &self.log {
-            merged(file)?.write(file).map_err(|error| log_error(file, &error))?;
-        }
-        let difference = match &self.replay {
-            Some(file) => merged(file)?.compare(file).map_err(|error| log_error(file, &error))?,
-            None => None,
-        };
-        Ok(Outcome { summary, difference })
+        let written = self
+            .log
+            .as_ref()
+            .map_or(Ok(()), |file| merged(file)?.write(file).map_err(|error| log_error(file, &error)));
+        let compared = self
+            .replay
+            .as_ref()
+            .map_or(Ok(None), |file| merged(file)?.compare(file).map_err(|error| log_error(file, &error)));
+        let (difference, unread) = compared.map_or_else(|error| (None, Some(error)), |found| (found, None));
+        Ok(Outcome { summary, difference, unwritten: written.err().or(unread) })
     }
 
     /// Runs the worlds, each arbiter's on a thread of its own.

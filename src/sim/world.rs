@@ -14,6 +14,7 @@ use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
 };
+use toolyard_actors::moment;
 use toolyard_contract::{Arguments, ToolCall};
 
 use super::{
@@ -132,7 +133,7 @@ impl World {
                     tokio::select! {
                         biased;
                         () = self.ended.notified() => {}
-                        () = sleep_until(self.began + at) => {}
+                        () = sleep_until(moment::after(self.began, at)) => {}
                     }
                 }
                 None if self.under_way.get() == 0 => break,
@@ -195,7 +196,7 @@ impl World {
                 Err(error) => world.progress.fail(SimError::Engine(error.to_string())),
             }
             let now = world.began.elapsed();
-            world.note(index, now + think);
+            world.note(index, now.saturating_add(think));
             world.under_way.set(world.under_way.get() - 1);
             world.ended.notify_one();
         });

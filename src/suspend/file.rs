@@ -2,29 +2,29 @@
 
 use std::{
     fs::{File, TryLockError},
-    io::{self, Read, Write},
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
 use toolyard_contract::{RecordError, SuspendedList};
+
+use crate::replace::{Disk, NewFile, SyncWrite, check_replaceable, replace_by};
 
 /// A file that keeps a suspended list. While it is open, no other process can go on with the list.
 ///
 /// Whoever reads the file finds the old record or the new one, never a mixture, also after a crash or
-/// a loss of power. Only its owner can read it.
+/// a loss of power. Only its owner can read it. Where its path is a link, the file behind that is meant.
 #[derive(Debug)]
 pub struct SuspendFile {
     path: PathBuf,
     /// Holds the lock of the file that is at `path` now.
-    locked: File,
+    locked: Box<dyn SyncWrite>,
 }
 
 /// A place for a record that is not there yet.
 #[derive(Debug)]
 pub struct ReservedFile {
     path: PathBuf,
-    beside: NamedTempFile,
 }
 
 /// Why a file cannot keep a suspended list.
@@ -55,14 +55,10 @@ impl SuspendFile {
     /// Makes sure that a record can be written to `path` later, without touching what is there.
     ///
     /// # Errors
-    /// When its folder cannot be written, or it is a folder.
+    /// When its folder cannot be written, or something else than a file is there.
     pub fn reserve(path: &Path) -> Result<ReservedFile, SuspendFileError> {
-        let reserved = if path.is_dir() {
-            Err(io::Error::from(io::ErrorKind::IsADirectory))
-        } else {
-            create_beside(path).map(|beside| ReservedFile { path: path.to_owned(), beside })
-        };
-        reserved.map_err(|error| SuspendFileError::at(path)(error.into()))
+        check_replaceable(path).map_err(|error| SuspendFileError::at(path)(error.into()))?;
+        Ok(ReservedFile { path: path.to_owned() })
     }
 
     /// Opens the record at `path`.
@@ -75,7 +71,7 @@ impl SuspendFile {
             let mut text = String::new();
             locked.read_to_string(&mut text)?;
             let list = SuspendedList::from_json(&text)?;
-            Ok((Self { path: path.to_owned(), locked }, list))
+            Ok((Self { path: path.to_owned(), locked: Box::new(locked) }, list))
         };
         opened().map_err(SuspendFileError::at(path))
     }
@@ -85,8 +81,8 @@ impl SuspendFile {
     /// # Errors
     /// When it cannot be written; then the old one is still there.
     pub fn save(&mut self, list: &SuspendedList) -> Result<(), SuspendFileError> {
-        let new = create_beside(&self.path).and_then(|beside| replace(beside, &self.path, list));
-        self.locked = new.map_err(|error| SuspendFileError::at(&self.path)(error.into()))?;
+        self.locked =
+            replace(&self.path, list).map_err(|error| SuspendFileError::at(&self.path)(error.into()))?;
         Ok(())
     }
 }
@@ -97,8 +93,7 @@ impl ReservedFile {
     /// # Errors
     /// When it cannot be written; then what was there is still there.
     pub fn write(self, list: &SuspendedList) -> Result<(), SuspendFileError> {
-        let written = replace(self.beside, &self.path, list);
-        written.map(drop).map_err(|error| SuspendFileError::at(&self.path)(error.into()))
+        replace(&self.path, list).map(drop).map_err(|error| SuspendFileError::at(&self.path)(error.into()))
     }
 }
 
@@ -127,25 +122,8 @@ fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true) // an open file cannot be replaced there
 }
 
-/// Makes a new file in the folder of `path`, for its owner alone.
-fn create_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
-    tempfile::Builder::new().prefix(&format!(".{}.", name.display())).tempfile_in(folder_of(path))
-}
-
-/// Puts a new file in the place of `path`, and gives it, locked.
-fn replace(mut beside: NamedTempFile, path: &Path, list: &SuspendedList) -> io::Result<File> {
-    beside.write_all(list.to_json().as_bytes())?;
-    beside.as_file().sync_all()?;
-    beside.as_file().lock()?;
-    let file = beside.persist(path)?;
-    // Only Unix can open a folder; elsewhere renames are journalled by the file system.
-    if cfg!(unix) {
-        File::open(folder_of(path))?.sync_all()?;
-    }
-    Ok(file)
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// Puts a new file in the place of `path`, and gives a hand on it, with its lock.
+fn replace(path: &Path, list: &SuspendedList) -> io::Result<Box<dyn SyncWrite>> {
+    let kind = NewFile { locked: true, ..NewFile::default() };
+    replace_by(&Disk, path, kind, |out| out.write_all(list.to_json().as_bytes()))
 }

@@ -91,3 +91,19 @@ fn a_bad_configuration_is_one_line_with_file_line_and_column_and_exit_status_2()
     assert_eq!(status, 2);
     assert!(error.starts_with("toolyard: none.toml: "), "{error}");
 }
+
+#[test]
+fn limits_of_the_file_tools_come_from_the_file_and_from_options_that_win_over_it() {
+    let folder = folder("[file_read]\nmax_bytes = 4\n");
+    assert_eq!(call(folder.path(), &[]).0, ["ok", "failed"], "the file has 5 bytes");
+    assert_eq!(call(folder.path(), &["--max-file-bytes", "5"]).0, ["ok", "ok"]);
+    let only =
+        |extensions| call(folder.path(), &["--max-file-bytes", "5", "--file-extensions", extensions]).0;
+    assert_eq!(only("md,TXT"), ["ok", "ok"]);
+    assert_ne!(only("md")[1], "ok");
+    let write = r#"[{"name": "file_write", "arguments": {"path": "new/a.txt", "content": "1"}}]"#;
+    fs::write(folder.path().join("list.json"), write).unwrap();
+    assert_ne!(call(folder.path(), &["--no-create-folders"]).0, ["ok"]);
+    assert!(!folder.path().join("new").exists());
+    assert_eq!(call(folder.path(), &[]).0, ["ok"]);
+}

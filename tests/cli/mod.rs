@@ -3,7 +3,10 @@
 mod benchmark;
 mod call;
 mod configured;
+#[cfg(feature = "python")]
+mod endings;
 mod interrupt;
+mod paths;
 mod plan;
 mod resume;
 pub(crate) mod state;

@@ -121,6 +121,17 @@ fn an_alias_of_an_alias_leads_to_the_tool_and_a_circle_is_refused() {
 }
 
 #[test]
+fn an_alias_equal_to_the_name_of_a_tool_is_no_error_and_the_tool_wins() {
+    let builder = Engine::builder().tool(versioned("one", 1)).tool(versioned("two", 2));
+    let engine = builder.alias("one", "One").alias("two", "one").alias("uno", "uno").build().unwrap();
+    let run = |name: &str| {
+        let result = block_on(engine.execute_one(call(name, json!({})), ExecuteOptions::new())).unwrap();
+        result.output.map_or_else(|| json!(result.outcome.as_str()), |output| output.to_value())
+    };
+    assert_eq!([run("one"), run("TWO"), run("uno")], [json!(1), json!(2), json!("unknown_tool")]);
+}
+
+#[test]
 fn a_reset_forgets_the_states_and_keeps_the_tools() {
     let engine =
         Engine::builder().tool(Stateful::new(Counter::new("count", StateScope::Agent))).build().unwrap();

@@ -258,3 +258,18 @@ async fn a_shutdown_closes_the_providers_after_the_last_call() {
     assert!(engine.start().await.is_err(), "the engine is gone");
     assert_eq!(puppet.lifecycle(), (1, 1));
 }
+
+#[test]
+fn the_built_in_tools_are_a_provider_that_takes_its_names_from_the_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = toolyard::builtin::file::FileRoot::open(folder.path()).unwrap();
+    let registry = toolyard::builtin::BuiltinRegistry::shipped(&root).custom_tools([named("mine")]);
+    let options = json!({"names": ["calc"]}).as_object().unwrap().clone();
+    let engine = paused().provider(registry).provider_options(options).build().unwrap();
+    assert!(listed(&engine).is_empty());
+    assert!(block_on(engine.start()).unwrap().is_complete());
+    assert_eq!(listed(&engine), ["calculator", "mine"]);
+    let calls = vec![call("calculator", json!("6*7"))];
+    let report = engine.execute_blocking(calls, ExecuteOptions::new()).unwrap();
+    assert_eq!(report.results[0].output.as_ref().unwrap().to_text(), "42");
+}

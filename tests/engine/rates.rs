@@ -39,7 +39,7 @@ fn a_tools_calls_begin_no_more_often_than_its_rate_allows() {
     let engine = paused().tool(slow).build().unwrap();
     let calls = vec![call("slow", json!({})); 6];
     assert!(engine.execute_blocking(calls, ExecuteOptions::new()).unwrap().all_ok());
-    assert_eq!(offsets(&begun), [0, 0, 500, 1_000, 1_500, 2_000]);
+    assert_eq!(offsets(&begun), [0, 0, 1_000, 1_000, 2_000, 2_000]);
 }
 
 #[test]

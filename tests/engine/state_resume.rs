@@ -108,7 +108,7 @@ fn open(file: &Path) -> Result<StateStore, StateFileError> {
 fn a_store_keeps_others_out_and_brings_a_list_its_state() {
     let (_folder, file) = place();
     let (first, second) = (engine(), engine());
-    let mut store = open(&file).unwrap();
+    let store = open(&file).unwrap();
     block_on(store.load(&first)).unwrap();
     let mut list = suspended(&first);
     list.store = Some(store.mark());
@@ -117,7 +117,7 @@ fn a_store_keeps_others_out_and_brings_a_list_its_state() {
     drop(store);
 
     let mark = list.store.clone().unwrap();
-    let mut store = block_on(StateStore::reopen(&mark, None, Duration::ZERO)).unwrap();
+    let store = block_on(StateStore::reopen(&mark, None, Duration::ZERO)).unwrap();
     block_on(store.load(&second)).unwrap();
     approve(&second, &mut list).unwrap();
     assert_eq!(block_on(store.save(&second)).unwrap(), 1);

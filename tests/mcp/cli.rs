@@ -88,3 +88,21 @@ fn what_is_asked_of_an_unknown_server_is_refused() {
     assert_eq!(toolyard(&["mcp", "read", "other", "res://x"], &Value::Null).0, Some(2));
     assert_eq!(toolyard(&["mcp", "read", "bad", "res://x"], &Value::Null).0, Some(3));
 }
+
+#[test]
+fn tools_of_one_server_are_listed_and_rules_of_the_configuration_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("toolyard.toml");
+    std::fs::write(&config, "[[tools.rule]]\nmode = \"deactivate\"\npattern = \"good_e*\"\n").unwrap();
+    let names = |arguments: &[&str]| {
+        let (code, listed) = toolyard(arguments, &json!(null));
+        let tools = listed["tools"].as_array().cloned().unwrap_or_default();
+        (code, tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
+    };
+    let (code, all) = names(&["mcp", "tools", "good"]);
+    assert!(code == Some(0) && all.contains(&"good_echo".to_owned()));
+    let (code, some) = names(&["mcp", "tools", "good", "--config", config.to_str().unwrap()]);
+    assert_eq!((code, some.len()), (Some(0), all.len() - 1));
+    assert!(!some.contains(&"good_echo".to_owned()));
+    assert_eq!(names(&["mcp", "tools", "no_such_server"]).0, Some(2));
+}

@@ -29,6 +29,7 @@ struct State {
     requests: AtomicUsize,
     calls: AtomicUsize,
     starts: AtomicUsize,
+    ends: AtomicUsize,
     /// The sessions that are known; `None`: it has no sessions.
     sessions: Option<Mutex<BTreeSet<String>>>,
     /// It sends everybody on to there.
@@ -79,6 +80,11 @@ impl Faulty {
         self.state.starts.load(Ordering::SeqCst)
     }
 
+    /// How many sessions their clients have ended.
+    pub(super) fn ends(&self) -> usize {
+        self.state.ends.load(Ordering::SeqCst)
+    }
+
     /// Forgets all sessions.
     pub(super) fn forget(&self) {
         self.state.sessions.as_ref().expect("one with sessions").lock().clear();
@@ -87,6 +93,7 @@ impl Faulty {
 
 struct Request {
     is_post: bool,
+    is_delete: bool,
     session: Option<String>,
     body: Vec<u8>,
 }
@@ -109,7 +116,8 @@ impl Request {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
-        Some(Self { is_post: first.starts_with("POST"), session, body })
+        let (is_post, is_delete) = (first.starts_with("POST"), first.starts_with("DELETE"));
+        Some(Self { is_post, is_delete, session, body })
     }
 }
 
@@ -131,6 +139,10 @@ impl State {
                 headers = format!("location: {}\r\n", self.elsewhere.as_ref()?);
                 (307, String::new())
             }
+            _ if request.is_delete => {
+                self.ends.fetch_add(1, Ordering::SeqCst);
+                (204, String::new())
+            }
             _ if !request.is_post => (405, String::new()),
             Some("server/discover") => (400, String::new()),
             Some("initialize") => {
@@ -149,7 +161,9 @@ impl State {
             _ if self.sessions.as_ref().is_some_and(|sessions| !is_known(sessions)) => (404, String::new()),
             Some("tools/list") => {
                 let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-                (200, reply(json!({"tools": TOOLS.map(tool)})))
+                let mut tools = Vec::from(TOOLS.map(tool));
+                tools.insert(1, json!({"name": "odd", "inputSchema": null}));
+                (200, reply(json!({"tools": tools})))
             }
             Some("tools/call") => {
                 self.calls.fetch_add(1, Ordering::SeqCst);

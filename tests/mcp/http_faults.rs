@@ -9,7 +9,7 @@ use toolyard::{
 };
 
 use super::{
-    engine_with,
+    engine_with, eventually,
     faulty::Faulty,
     listening::{Listening, free_port},
     output, run, status,
@@ -112,5 +112,33 @@ async fn what_is_shown_to_a_server_goes_to_no_other() {
     assert!(seen.values().all(|server| server.state != McpState::Ready), "{seen:?}");
     let error = "it sent the request on to another server (HTTP 307)";
     assert_eq!(seen["sse"].last_error.as_deref(), Some(error));
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_odd_entry_of_a_list_over_http_is_left_out_alone() {
+    let faulty = Faulty::start();
+    let engine = engine_with([("s", McpServerConfig::http(&faulty.url))]).await;
+    assert_eq!(output(&engine, "s_echo", json!({"a": 1})).await, json!({"a": 1}));
+    let problems = &status(&engine)["s"].problems;
+    assert!(problems.len() == 1 && problems[0].starts_with("\"odd\" is left out"), "{problems:?}");
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_server_is_told_that_its_session_has_ended_unless_the_setting_says_no() {
+    let (told, untold) = (Faulty::with_sessions(), Faulty::with_sessions());
+    let engine = engine_with([
+        ("told", McpServerConfig::http(&told.url)),
+        ("untold", McpServerConfig::http(&untold.url).terminate_on_close(false)),
+    ])
+    .await;
+    for server in ["told", "untold"] {
+        assert_eq!(output(&engine, &format!("{server}_echo"), json!({"a": 1})).await, json!({"a": 1}));
+    }
+    engine.mcp().disconnect(None).await.unwrap();
+    eventually("the server is told", || told.ends() == 1).await;
+    assert_eq!(untold.ends(), 0);
+    assert_eq!(status(&engine)["untold"].state, McpState::Idle);
     engine.shutdown(Duration::ZERO).await;
 }

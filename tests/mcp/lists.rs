@@ -68,3 +68,31 @@ async fn tools_whose_plain_names_are_alike_are_both_there() {
     assert_eq!(output(&engine, suffixed[0], json!({"text": "y"})).await, "y");
     engine.shutdown(Duration::ZERO).await;
 }
+
+#[tokio::test]
+async fn entries_that_are_no_tools_are_left_out_alone_and_the_status_names_them() {
+    let engine = engine_with([("s", server(["broken"]))]).await;
+    assert_eq!(tools(&engine), ["s_echo", "s_pid"]);
+    assert_eq!(output(&engine, "s_echo", json!({"text": "x"})).await, "x");
+    let problems = &status(&engine)["s"].problems;
+    let named = ["\"none\"", "\"null\"", "\"true\"", "\"number\"", "\"hint\"", "entry 6", "entry 7"];
+    assert_eq!(problems.len(), named.len(), "{problems:?}");
+    for (problem, name) in problems.iter().zip(named) {
+        assert!(problem.starts_with(name) && problem.contains("left out"), "{problem}");
+    }
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn tools_that_are_switched_off_are_not_listed() {
+    let engine = engine_with([("a", server([])), ("b", server([]))]).await;
+    engine.activation().deactivate("a_echo");
+    let listed =
+        |server| engine.mcp().tools(server).unwrap().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+    let all = engine.mcp().all_tools(None).unwrap();
+    assert_eq!(all.len(), listed(None).len() + 1);
+    assert!(!listed(Some("a")).contains(&"a_echo".to_owned()));
+    assert!(listed(Some("b")).contains(&"b_echo".to_owned()));
+    assert_eq!(listed(Some("a")).len() + listed(Some("b")).len(), listed(None).len());
+    engine.shutdown(Duration::ZERO).await;
+}

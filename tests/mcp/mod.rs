@@ -14,9 +14,11 @@ mod health;
 mod http_faults;
 mod listening;
 mod lists;
+mod many;
 mod proxy;
 mod real_servers;
 mod reload;
+mod session;
 mod sessions;
 mod sse;
 

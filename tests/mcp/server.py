@@ -1,6 +1,6 @@
 """A small MCP server without an SDK, for what a well-behaved server never does.
 
-    server.py [dies | silent | paged | circle | odd] [NAME-OF-AN-EXTRA-TOOL]
+    server.py [dies | silent | paged | circle | odd | broken | slow] [NAME-OF-AN-EXTRA-TOOL]
 
 It notes the ids of cancelled requests in the file that NOTES names.
 """
@@ -49,6 +49,19 @@ def listed(cursor):
     if KIND == "odd":
         odd = {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": {"type": "no-such-type"}}}}
         return {"tools": [odd, tool("echo"), tool("echo")]}
+    if KIND == "broken":
+        entries = [
+            {"name": "none"},
+            {"name": "null", "inputSchema": None},
+            {"name": "true", "inputSchema": True},
+            {"name": "number", "inputSchema": {}, "description": 5},
+            {"name": "hint", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}},
+            {"inputSchema": {}},
+            "text",
+        ]
+        return {"tools": [tool("pid"), *entries, tool("echo")]}
+    if KIND == "slow":
+        return None
     if KIND not in ("paged", "circle"):
         return {"tools": [tool(name) for name in names]}
     at = int(cursor or 0)
@@ -117,11 +130,18 @@ def called(request, name, given):
 def answer(request):
     method, params = request["method"], request.get("params") or {}
     if method == "initialize":
-        offers = {"tools": {"listChanged": True}}
+        offers = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
         us = {"name": "server.py", "version": "1"}
         return {"protocolVersion": "2025-06-18", "capabilities": offers, "serverInfo": us}
     if method == "tools/list":
         return listed(params.get("cursor"))
+    if method == "prompts/get":
+        words = " ".join([params["name"], *params.get("arguments", {}).values()])
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
+    if method == "resources/read" and params["uri"] != "res://none":
+        return {"contents": [{"uri": params["uri"], "text": "read"}]}
+    if method == "prompts/list":
+        return {"prompts": [{"name": "ask"}]}
     if method == "tools/call" and params["name"] != "refuse":
         return called(request, params["name"], params.get("arguments") or {})
     raise LookupError(f"no {method}")

@@ -4,6 +4,7 @@ mod kill;
 mod policy;
 mod property;
 mod resume;
+mod store;
 mod suspend;
 
 use std::{collections::BTreeMap, sync::Arc};

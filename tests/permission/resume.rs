@@ -3,10 +3,10 @@
 use std::{future::IntoFuture, time::Duration};
 
 use futures::executor::block_on;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use toolyard::{
-    Answer, Answers, Engine, EngineError, ExecuteOptions, NextStep, PermissionRule, PermissionRules, Refusal,
-    ResumeError, RulePolicy, SuspendedList, ToolSpec, Verdict,
+    Answer, Answers, Arguments, Engine, EngineError, ExecuteOptions, NextStep, PermissionRule,
+    PermissionRules, Refusal, ResumeError, RulePolicy, SuspendedList, ToolSpec, Verdict,
 };
 
 use super::{Counts, counting, ids, nth, resume, rules, run, with_tools};
@@ -99,7 +99,7 @@ fn the_same_request_with_other_arguments_is_refused_and_asked_again() {
     let (engine, counts) = counting();
     let (_, mut list) = run(&engine, five());
     let id = ids(&list)[0].clone();
-    list.parked[0].call.arguments = Some(RawValue::from_string(r#"{"n":77}"#.into()).unwrap());
+    list.parked[0].call.arguments = Some(Arguments::Json(r#"{"n":77}"#.into()));
     let refusal = refused(resume(&engine, &mut list, &Answers::new().approve(id.clone())));
     assert!(matches!(&refusal, Refusal::Changed { reason, .. } if reason.contains("arguments")), "{refusal}");
     assert_eq!(counts.ran_once(), [1, 3]);
@@ -203,7 +203,7 @@ fn integers_beyond_doubles_are_told_apart() {
     let (engine, _) = counting();
     let (_, mut list) = run(&engine, vec![call("guarded", json!({"n": 9_007_199_254_740_993_i64}))]);
     let id = ids(&list)[0].clone();
-    list.parked[0].call.arguments = Some(RawValue::from_string(r#"{"n":9007199254740992}"#.into()).unwrap());
+    list.parked[0].call.arguments = Some(Arguments::Json(r#"{"n":9007199254740992}"#.into()));
     let refusal = refused(resume(&engine, &mut list, &Answers::new().approve(id)));
     assert!(matches!(refusal, Refusal::Changed { .. }), "{refusal}");
 }

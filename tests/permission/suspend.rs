@@ -97,6 +97,15 @@ fn the_report_says_whether_the_loop_goes_on() {
     let patch = json!({"a": 1, "b": 2}).as_object().unwrap().clone();
     assert_eq!(complete, NextStep::Complete { call: 1, patch, status: "SUCCESS".into() });
     assert!(!complete.goes_on() && NextStep::Observe.goes_on());
+    let mut state = json!({"a": 0, "kept": true}).as_object().unwrap().clone();
+    assert_eq!(complete.apply_patch(&mut state), Some("SUCCESS"));
+    assert_eq!(serde_json::Value::Object(state), json!({"a": 1, "b": 2, "kept": true}));
+    let report = run(&engine, vec![call("two", json!({}))]).0;
+    let id = toolyard::CallId::Absent;
+    let answer =
+        toolyard::formats::native::Answer::new(&id, &report.results, &report.batches, report.elapsed);
+    let written = serde_json::to_value(&answer).unwrap();
+    assert_eq!(written["complete"], json!({"call": 0, "patch": {"b": 2}, "status": "FAILED"}));
 }
 
 #[test]

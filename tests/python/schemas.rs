@@ -99,6 +99,16 @@ def rest(a: int, b: int):
     :type b: int
     :returns: sum
     """
+
+def epydoc(a: int, b: int):
+    """Short.
+
+    @param a: first
+        and more
+    @type a: int
+    @param b: others
+    @return: sum
+    """
 "#,
     );
     let text = |tool: &str, parameter: &str| {
@@ -110,7 +120,128 @@ def rest(a: int, b: int):
     assert_eq!([text("google", "a"), text("google", "rest")], ["first", "others"]);
     assert_eq!([text("numpy", "a"), text("numpy", "b"), text("numpy", "c")], ["first", "others", "others"]);
     assert_eq!([text("rest", "a"), text("rest", "b")], ["first and more", "others"]);
+    assert_eq!([text("epydoc", "a"), text("epydoc", "b")], ["first and more", "others"]);
     assert!(engine.specs().iter().all(|spec| spec.description.as_deref() == Some("Short.")));
+}
+
+#[test]
+fn what_is_not_about_parameters_and_results_stays_in_the_description() {
+    let (engine, _files) = engine_of(
+        r#"
+def google(a: int):
+    """Short.
+
+    Long text.
+
+    Args:
+        a: first
+
+    Returns:
+        int: nothing of interest
+
+    Warning:
+        Only once a day.
+
+    Note:
+        Costs money.
+    """
+
+def numpy(a: int):
+    """Short.
+
+    Long text.
+
+    Parameters
+    ----------
+    a : int
+        first
+
+    Raises
+    ------
+    ValueError
+        always
+
+    Warnings
+    --------
+    Only once a day.
+
+    Notes
+    -----
+    Costs money.
+    """
+
+def rest(a: int):
+    """Short.
+
+    Long text.
+
+    .. warning:: Only once a day.
+
+    :param a: first
+    :raises ValueError: always
+    :note: Costs money.
+    """
+
+def epydoc(a: int):
+    """Short.
+
+    Long text.
+
+    @param a: first
+    @type a: int
+    @return: nothing of interest
+    @warning: Only once a day.
+    @note: Costs money.
+    """
+"#,
+    );
+    for spec in engine.specs() {
+        let (name, text) = (&spec.name, spec.description_text());
+        assert!(text.starts_with("Short.\n\nLong text.\n\n"), "{name}: {text}");
+        assert!(text.contains("Only once a day.") && text.contains("Costs money."), "{name}: {text}");
+        assert!(
+            !text.contains("first") && !text.contains("interest") && !text.contains("always"),
+            "{name}: {text}"
+        );
+        assert_eq!(schema_of(&engine, name)["properties"]["a"]["description"], "first", "{name}");
+    }
+}
+
+#[test]
+fn a_function_says_by_attributes_what_of_it_a_model_sees_and_the_report_says_what_not() {
+    let (engine, _files) = engine_of(
+        "
+def plain(a: int, *more: int, key: int = 1, **rest: int):
+    'Short.\\n\\nLong.'
+    return [a, more, key, rest]
+
+def terse(a: int, *more: int, key: int = 1, other: int = 2, **rest: int):
+    'Short.\\n\\nLong.'
+    return [a, more, key, rest]
+
+terse.long_description = terse.varargs = terse.varkwargs = False
+terse.excluded_parameters = ['key', 'other', 'no_such']
+
+def one(a: int, key: int = 1, inner_state=None):
+    return a
+
+one.excluded_parameters = 'key'
+",
+    );
+    let seen = |tool: &str| {
+        let spec = engine.specs().into_iter().find(|spec| spec.name == tool).unwrap();
+        let parameters = spec.parameters();
+        let names = parameters["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        (spec.description_text().to_owned(), names.join(" "))
+    };
+    assert_eq!(seen("plain"), ("Short.\n\nLong.".into(), "a key more rest".into()));
+    assert_eq!(seen("terse"), ("Short.".into(), "a".into()));
+    let excluded = &engine.python_report().excluded;
+    assert_eq!(excluded["terse"], ["more", "key", "other", "rest"], "those that were really excluded");
+    assert_eq!(excluded["one"], ["key", "inner_state"]);
+    assert!(!excluded.contains_key("plain"));
+    let refused = super::run(&engine, "terse", json!({"a": 1, "key": 5}));
+    assert_eq!(refused.outcome, toolyard::Outcome::BadArguments);
 }
 
 #[test]

@@ -217,3 +217,16 @@ fn a_container_that_went_away_between_two_calls_is_replaced_with_what_could_be_k
     }
     assert!(text(&last).ends_with("'kept'"), "{last:?}");
 }
+
+#[test]
+fn sessions_begin_with_their_globals_and_a_reset_ends_them_with_their_containers() {
+    let repl = Contained::new("globals = { limit = 3, flag = true }");
+    assert_eq!(repl.text("[limit, flag]"), "[3, True]");
+    assert!(repl.run_for(Some("ada"), "open('kept', 'w').close()\nn = 1").is_ok());
+    let before = repl.containers();
+    assert_eq!(before.len(), 2);
+    assert!(block_on(repl.engine.reset()).unwrap().is_complete());
+    assert!(repl.containers().iter().all(|container| !before.contains(container)), "those before are gone");
+    let after = repl.run_for(Some("ada"), "import os\n['n' in globals(), os.path.exists('kept'), limit]");
+    assert_eq!(text(&after), "[False, False, 3]");
+}

@@ -161,3 +161,58 @@ fn code_runs_in_an_empty_environment_and_a_folder_of_its_own() {
     let mode = "import os, stat\nprint(oct(stat.S_IMODE(os.stat('.').st_mode)), os.listdir('.'))";
     assert_eq!(repl.text(mode), "0o700 []\n");
 }
+
+#[test]
+fn a_session_begins_with_the_globals_of_its_settings() {
+    let mut config = PythonReplConfig::default();
+    let globals = json!({"limit": 3, "names": ["a", {"b": null, "c": true}], "text": "it's \"quoted\"\n"});
+    config.globals = std::sync::Arc::new(globals.as_object().unwrap().clone());
+    let repl = Repl::with(config);
+    assert_eq!(
+        repl.text("[limit, names, text]"),
+        r#"[3, ['a', {'b': None, 'c': True}], 'it\'s "quoted"\n']"#
+    );
+    assert!(repl.run("limit = 4").is_ok());
+    assert_eq!(repl.text("limit"), "4");
+    assert_eq!(text(&repl.run_for(Some("ada"), "limit")), "3", "each session has its own");
+    let spec = repl.0.specs().remove(0);
+    assert!(
+        spec.description_text().ends_with("Names that are defined from the beginning: limit, names, text.")
+    );
+}
+
+#[test]
+fn a_stop_ends_sessions_whose_names_are_kept_and_a_reset_forgets_the_names_too() {
+    let repl = Repl::new();
+    assert!(repl.run("n = 1").is_ok());
+    let folder = repl.folder();
+    assert!(block_on(repl.0.stop()).unwrap().is_complete());
+    assert_eq!(processes_in(&folder), Vec::<String>::new());
+    assert!(repl.text("n").ends_with("\n1"), "the names come back in another process");
+    let folder = repl.folder();
+    assert!(block_on(repl.0.reset()).unwrap().is_complete());
+    assert_eq!(processes_in(&folder), Vec::<String>::new());
+    assert!(error(&repl.run("n")).contains("NameError"));
+}
+
+#[test]
+fn a_session_at_work_when_its_engine_is_reset_ends_with_its_call() {
+    let repl = Repl::new();
+    let folder = repl.folder();
+    let fifo = format!("{folder}/begun");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let code = "n = 1\nopen('begun', 'w').close()\nopen('begun').close()";
+    let run = repl.0.submit(vec![ToolCall::new("python_repl", json!(code).into())], ExecuteOptions::new());
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| block_on(run.into_future()).unwrap());
+        // Each opens when the code does.
+        drop(std::fs::File::open(&fifo).unwrap());
+        block_on(repl.0.stop()).unwrap();
+        drop(std::fs::File::options().write(true).open(&fifo).unwrap());
+        assert!(running.join().unwrap().all_ok());
+    });
+    while !processes_in(&folder).is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(repl.text("n").ends_with("\n1"));
+}

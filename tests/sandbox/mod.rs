@@ -7,6 +7,7 @@ mod containment;
 mod ends;
 mod engine_killed;
 mod errors;
+mod escapes;
 mod files;
 mod output;
 mod pool;

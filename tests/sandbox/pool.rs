@@ -181,3 +181,27 @@ async fn an_idle_agent_gives_way_to_one_that_waits_and_ends_after_its_time() {
     eventually("the last is gone", || containers(&name).is_empty()).await;
     assert_eq!(engine.sandbox().status().await, toolyard::sandbox::SandboxPoolStatus::default());
 }
+
+#[tokio::test]
+async fn a_stop_of_the_engine_ends_idle_sandboxes_and_lets_those_in_use_end_their_work() {
+    let config = config();
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    let idle = engine.sandbox().lease(Some("idle")).await.unwrap();
+    assert_eq!(printed(&idle, "open('f', 'w').close(); print('x')").await, "x\n");
+    drop(idle);
+    let busy = engine.sandbox().lease(Some("busy")).await.unwrap();
+    assert_eq!(containers(&name).len(), 2);
+    engine.stop().await.unwrap();
+    eventually("the idle one is gone", || containers(&name).len() == 1).await;
+    assert_eq!(printed(&busy, "open('f', 'w').close(); print('y')").await, "y\n", "in use, so it goes on");
+    let fresh = engine.sandbox().lease(Some("busy")).await.unwrap();
+    assert_eq!(
+        printed(&fresh, "import os; print(os.listdir())").await,
+        "[]\n",
+        "who asks now gets a new one"
+    );
+    drop(busy);
+    eventually("it ends when it is given back", || containers(&name).len() == 1).await;
+    assert_eq!(printed(&fresh, "print('z')").await, "z\n");
+}

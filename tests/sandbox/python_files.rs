@@ -22,7 +22,7 @@ async def later(text: str):
     return text.upper()
 
 def where():
-    return {'user': os.getuid(), 'network': sorted(name for _, name in socket.if_nameindex()), 'env': 'CARGO' in os.environ}
+    return {'user': os.getuid(), 'network': sorted(os.listdir('/sys/class/net')), 'env': 'CARGO' in os.environ}
 
 def write():
     open(__file__, 'a')

@@ -127,3 +127,23 @@ fn a_connection_is_used_again() {
     let results = super::http_list(local(), &[post.clone(), post]);
     assert_eq!(output(&results[0])["body"], output(&results[1])["body"]);
 }
+
+#[test]
+fn plain_text_is_a_get_of_that_address_and_the_decision_is_made_on_what_runs() {
+    use toolyard::{Arguments, Engine, ExecuteOptions, ToolCall, builtin::http::HttpTool};
+    let engine = Engine::builder().tool(HttpTool::new(super::local())).build().unwrap();
+    let arguments = [
+        Arguments::from_text("http://127.0.0.1:1/a".into()),
+        Arguments::from_text(r#"{"url": "http://127.0.0.1:1/a", "method": " head "}"#.into()),
+        Arguments::from_text(r#"{"url": "http://127.0.0.1:1/a", "method": "post"}"#.into()),
+        Arguments::from_text("no address".into()),
+    ];
+    let calls: Vec<_> = arguments.into_iter().map(|arguments| ToolCall::new("http", arguments)).collect();
+    let preview = futures::executor::block_on(engine.plan(calls, ExecuteOptions::new())).unwrap();
+    let steps = preview.plan.steps.iter();
+    let decisions: Vec<_> =
+        steps.map(|step| (step.decision.allowed, step.decision.category.as_str().to_owned())).collect();
+    let expected =
+        [(true, "allowed"), (true, "allowed"), (false, "args_sensitive"), (false, "args_sensitive")];
+    assert_eq!(decisions, expected.map(|(allowed, category)| (allowed, category.to_owned())));
+}

@@ -114,6 +114,18 @@ fn a_flood_of_headers_is_a_failure() {
 }
 
 #[test]
+fn tens_of_thousands_of_headers_are_refused_on_both_sides_before_a_library_counts_them() {
+    let headers: serde_json::Map<_, _> = (0..40_000).map(|n| (format!("h{n}"), json!("v"))).collect();
+    let result = http(local(), &json!({"url": "http://127.0.0.1:1/", "headers": headers}));
+    assert_eq!(result.outcome, Outcome::BadArguments, "{result:?}");
+    assert!(error(&result).contains("40000 headers are too many: a request has at most 256"));
+    let many: String = (0..40_000).map(|n| format!("h{n}: v\r\n")).collect();
+    let server = Server::saying(format!("HTTP/1.1 200 OK\r\n{many}\r\n"));
+    let result = http(local(), &json!({"url": server.url("/"), "retries": 1}));
+    assert_eq!(result.outcome, Outcome::Failed, "{result:?}");
+}
+
+#[test]
 fn a_length_that_is_too_short_or_too_long_is_not_believed() {
     let short = Server::saying("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabcdef");
     assert_eq!(output(&get(local(), &short.url("/")))["body"], "abc");

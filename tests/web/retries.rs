@@ -66,7 +66,11 @@ fn the_server_says_when_to_come_again() {
 
 #[test]
 fn a_pause_that_does_not_fit_the_deadline_is_told_instead_of_waited() {
-    for (asked, millis) in [("Retry-After: 120\r\n", 120_000), ("Retry-After: 86400\r\n", 86_400_000)] {
+    for (asked, millis) in [
+        ("Retry-After: 120\r\n", 120_000),
+        ("Retry-After: 86400\r\n", 86_400_000),
+        ("Retry-After: 18446744073709551615\r\n", u64::MAX),
+    ] {
         let (result, requests) = flaky(9, asked, json!({}));
         assert_eq!((result.outcome, requests), (Outcome::Failed, 1));
         assert_eq!(result.detail.unwrap().retry_after_ms, Some(millis));

@@ -29,10 +29,13 @@ pub struct AliasCycle {
 
 impl Aliases {
     /// Lets `alias` stand for `target`, which need not be known yet; a later target replaces an
-    /// earlier one.
+    /// earlier one. An alias for its own name says nothing, and takes an earlier target away.
     pub fn insert(&mut self, alias: impl Into<String>, target: impl Into<String>) {
         let alias = Alias { name: alias.into(), target: target.into() };
         let key = name::key(&alias.name).into_owned();
+        if key == name::key(&alias.target) {
+            return self.remove(&key);
+        }
         match self.by_key.get(&key) {
             Some(&place) => self.list[place] = alias,
             None => {
@@ -40,6 +43,12 @@ impl Aliases {
                 self.list.push(alias);
             }
         }
+    }
+
+    fn remove(&mut self, key: &str) {
+        let Some(place) = self.by_key.remove(key) else { return };
+        self.list.remove(place);
+        self.by_key.values_mut().filter(|later| **later > place).for_each(|later| *later -= 1);
     }
 
     /// Follows aliases to the first name for which `is_tool` holds: the name of a tool is never an
@@ -100,10 +109,22 @@ mod tests {
 
     #[test]
     fn cycles_of_any_length_are_errors() {
-        let aliases = aliases(&[("self", "self"), ("a", "b"), ("b", "c"), ("c", "a"), ("into", "a")]);
-        for name in ["self", "a", "c", "into"] {
+        let aliases = aliases(&[("x", "y"), ("y", "x"), ("a", "b"), ("b", "c"), ("c", "a"), ("into", "a")]);
+        for name in ["x", "a", "c", "into"] {
             assert_eq!(aliases.follow(name, is_tool), Err(AliasCycle { name: name.to_owned() }));
         }
+    }
+
+    #[test]
+    fn an_alias_for_its_own_name_is_as_good_as_none() {
+        let table = aliases(&[("add", "add"), (" Nobody", "nobody ")]);
+        assert_eq!(table.iter().count(), 0);
+        assert_eq!(table.follow("add", is_tool), Ok("add"));
+        assert_eq!(table.follow("nobody", is_tool), Ok("nobody"));
+        let undone = aliases(&[("one", "add"), ("plus", "read"), ("last", "plus"), ("Plus", "plus")]);
+        assert_eq!(undone.iter().collect::<Vec<_>>(), [("one", "add"), ("last", "plus")]);
+        assert_eq!(undone.follow("last", is_tool), Ok("plus"));
+        assert_eq!(undone.follow("one", is_tool), Ok("add"));
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl Arguments {
         }
     }
 
+    /// The text that they came as.
+    pub fn as_str(&self) -> &str {
+        self.said().1
+    }
+
     /// Whether they claim to be JSON, and their text.
     fn said(&self) -> (bool, &str) {
         match self {

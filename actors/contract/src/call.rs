@@ -1,5 +1,7 @@
 //! A call as a model makes it, and an item that could not be read as one.
 
+use std::borrow::Cow;
+
 use compact_str::CompactString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 use serde_json::value::RawValue;
@@ -74,6 +76,15 @@ impl CallId {
         match self {
             Self::Text(text) => Some(text),
             Self::Absent | Self::Other(_) => None,
+        }
+    }
+
+    /// The id as text, whatever JSON it is (`7` is `"7"`); `None` where there is none or a blank one.
+    pub fn to_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Text(id) if !id.trim().is_empty() => Some(id.as_str().into()),
+            Self::Other(raw) => Some(raw.get().into()),
+            Self::Text(_) | Self::Absent => None,
         }
     }
 }

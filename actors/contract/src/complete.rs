@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::ToolResult;
+
 /// A tool's word that the agent loop is over: nothing more is observed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
@@ -73,6 +75,34 @@ impl NextStep {
         matches!(self, Self::Observe)
     }
 
+    /// Lays the patch of an agent's end over its state, before the host ends its loop; gives the status with which it
+    /// ended. `None`: the loop does not end, and the state stays as it is.
+    ///
+    /// A value of the patch takes the place of the one under the same key, whole; other keys stay.
+    ///
+    /// ```
+    /// use toolyard_contract::{Completion, NextStep};
+    ///
+    /// let mut state = serde_json::Map::from_iter([("answer".to_owned(), 0.into()), ("user".to_owned(), "me".into())]);
+    /// let patch = serde_json::Map::from_iter([("answer".to_owned(), 42.into())]);
+    /// let step = NextStep::after(0, [(0, &Completion::new().patch(patch))]);
+    /// assert_eq!(step.apply_patch(&mut state), Some("SUCCESS"));
+    /// assert_eq!(serde_json::Value::Object(state), serde_json::json!({"answer": 42, "user": "me"}));
+    /// ```
+    pub fn apply_patch(&self, state: &mut Map<String, Value>) -> Option<&str> {
+        let Self::Complete { patch, status, .. } = self else { return None };
+        state.extend(patch.clone());
+        Some(status)
+    }
+
+    /// Reads the next step from the results of a list of which `requests` calls wait for answers.
+    pub fn of(requests: usize, results: &[ToolResult]) -> Self {
+        let said = results
+            .iter()
+            .filter_map(|result| Some((result.index, result.detail.as_ref()?.complete.as_ref()?)));
+        Self::after(requests, said)
+    }
+
     /// Reads the next step from what the calls of a list said, in call order.
     pub fn after<'a>(
         requests: usize,
@@ -86,5 +116,37 @@ impl NextStep {
         let mut patch = first.patch.clone();
         patch.extend(completions.flat_map(|(_, completion)| completion.patch.clone()));
         Self::Complete { call, patch, status: first.status.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: &Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn patches_are_laid_over_the_state_in_call_order_and_the_first_status_counts() {
+        let first = Completion::new().patch(map(&json!({"a": {"x": 1}, "b": 1})));
+        let second = Completion::new().patch(map(&json!({"b": 2}))).status("LATER");
+        let mut state = map(&json!({"a": {"old": 0}, "kept": true}));
+        let step = NextStep::after(0, [(3, &first), (5, &second)]);
+        assert_eq!(step.apply_patch(&mut state), Some("SUCCESS"));
+        assert_eq!(Value::Object(state), json!({"a": {"x": 1}, "b": 2, "kept": true}));
+    }
+
+    #[test]
+    fn a_loop_that_goes_on_or_waits_leaves_the_state_as_it_is() {
+        let before = map(&json!({"a": 1}));
+        let said = Completion::new().patch(map(&json!({"a": 2})));
+        for step in [NextStep::after(0, []), NextStep::after(1, [(0, &said)])] {
+            let mut state = before.clone();
+            assert_eq!(step.apply_patch(&mut state), None);
+            assert_eq!(state, before);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Instant};
 use futures::future::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use crate::{CallId, Failure, ToolCall, ToolResult};
+use crate::{CallId, Failure, SubmitOptions, ToolCall, ToolResult};
 
 /// Identifies one list among those that an engine has taken, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,6 +98,10 @@ impl CallContext {
     /// Runs a list of calls on behalf of this call, with what is left of its time, and gives one
     /// result per call in call order. A tool that is an agent of its own works like this.
     ///
+    /// The list has all that the list around it has: agent, deadline, time-out, injected values and their policy,
+    /// runner, the list's own tools, the permission policy. [`submit_with`](Self::submit_with) takes some of it
+    /// away; nothing gives more.
+    ///
     /// The list has permits of its own, so that it cannot wait for those that this call holds, and
     /// depth is limited. A stateful tool cannot call itself on the state it is at work on.
     ///
@@ -107,7 +111,22 @@ impl CallContext {
     /// # Cancellation
     /// Dropping the future cancels the list.
     pub fn submit(&self, calls: Vec<ToolCall>) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
-        self.host.clone().submit(self.position, self.deadline, calls)
+        self.submit_with(calls, SubmitOptions::new())
+    }
+
+    /// Runs a list as [`submit`](Self::submit) does, with less than the list around it has.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    ///
+    /// # Cancellation
+    /// Dropping the future cancels the list.
+    pub fn submit_with(
+        &self,
+        calls: Vec<ToolCall>,
+        options: SubmitOptions,
+    ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
+        self.host.clone().submit(self.position, self.deadline, calls, options)
     }
 
     /// The engine behind this call.
@@ -154,8 +173,9 @@ pub trait CallHost: Send + Sync {
         position: usize,
         deadline: Option<Instant>,
         calls: Vec<ToolCall>,
+        options: SubmitOptions,
     ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
-        let _ = (position, deadline, calls);
+        let _ = (position, deadline, calls, options);
         Box::pin(std::future::ready(Err(SubmitError {
             reason: "there is no engine behind this call".into(),
         })))

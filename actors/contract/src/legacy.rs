@@ -77,9 +77,9 @@ fn from_value(value: Value) -> ToolReturn {
     }
 }
 
-/// The `output` of an unwrapped object, else what is left beside the keys with a meaning.
+/// The `output` of an unwrapped object; where that is absent or null, what is left beside the keys with a meaning.
 fn unwrapped(mut object: Map<String, Value>) -> Option<Value> {
-    if let Some(output) = object.remove("output") {
+    if let Some(output) = object.remove("output").filter(|output| !output.is_null()) {
         return Some(output);
     }
     object.retain(|key, _| !["tool", "ok", "error"].contains(&key.as_str()));
@@ -110,6 +110,9 @@ mod tests {
         assert_eq!(read(json!({"ok": true, "output": 5})), Ok(json!(5)));
         assert_eq!(read(json!({"ok": true, "a": 1, "tool": "t"})), Ok(json!({"a": 1})));
         assert_eq!(read(json!({"ok": true})), Ok(Value::Null));
+        assert_eq!(read(json!({"ok": true, "output": null, "n": 3})), Ok(json!({"n": 3})));
+        assert_eq!(read(json!({"ok": true, "output": null, "error": null})), Ok(Value::Null));
+        assert_eq!(read(json!({"ok": true, "output": false, "n": 3})), Ok(json!(false)));
         assert_eq!(read(json!({"ok": false, "error": "no", "output": 5})), Err(("no".into(), json!(5))));
         assert_eq!(read(json!({"ok": false, "output": 5})), Err(("5".into(), json!(5))));
         assert_eq!(read(json!({"ok": false})), Err((GENERIC_ERROR.into(), Value::Null)));

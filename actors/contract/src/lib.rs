@@ -4,6 +4,8 @@
 //! overlap and batches that may not; every call ends as one [`ToolResult`] with an [`Outcome`].
 //! The crates above this one run what is decided here.
 
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
+
 pub mod absent;
 pub mod access;
 pub mod alias;
@@ -38,6 +40,7 @@ pub mod set;
 pub mod spec;
 pub mod state;
 pub mod strict;
+pub mod submit;
 pub mod suspend;
 pub mod tool;
 pub mod work;
@@ -66,16 +69,17 @@ pub use provider::{Provided, ProviderError, ProviderOptions, ToolProvider};
 pub use rate::Rate;
 pub use resolve::{BuildError, CustomTail, Resolved, ToolSource};
 pub use result::ToolResult;
-pub use runner::Runner;
+pub use runner::{Runner, StateReturn};
 pub use set::{Duplicate, DuplicatePolicy, SharedTool, ToolSet};
 pub use spec::{EffectTags, Execution, FunctionSchema, ToolSpec};
 pub use state::{
     Copied, InPlace, JsonState, RowKey, RowKeys, RowReplaced, RowValue, SavedState, Shard, ShardWork,
     StatePart, StateScope, StateWork, Stateful, StatefulTool, ToolState,
 };
+pub use submit::SubmitOptions;
 pub use suspend::{
-    Answer, Answers, Binding, Need, ParkedCall, RecordError, Refusal, Request, Resumption, Standing,
-    StateMark, StoreMark, SuspendedCall, SuspendedList, SuspensionStore,
+    Answer, Answers, Binding, ChangedCall, Need, ParkedCall, RecordError, Refusal, Request, Restored,
+    Resumption, Standing, StateMark, StoreMark, SuspendedCall, SuspendedList, SuspensionStore,
 };
 pub use tool::{IntoTool, Tool};
 pub use work::ToolFuture;

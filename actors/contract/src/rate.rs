@@ -2,7 +2,8 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-/// At most so many calls in such a time, all of which may come at once after a pause.
+/// At most so many calls begin within any stretch of such a time: a sliding window, in which all of them may come at
+/// once, and the next one only when the first has left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// How many calls.

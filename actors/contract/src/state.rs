@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::{Invocation, Tool, ToolFuture, ToolReturn, ToolSpec};
+use crate::{Invocation, StateReturn, Tool, ToolFuture, ToolReturn, ToolSpec};
 
 mod cut;
 mod read;
@@ -62,6 +62,11 @@ pub trait StatefulTool: Send + Sync + 'static {
 
     /// Starts one call on a copy of its row. The state in the answer is committed when the call is `ok`.
     fn work(self: Arc<Self>, invocation: Invocation, state: Self::State) -> StateWork<Self::State>;
+
+    /// Lets go of what outlives calls, as [`Tool::release`] does. Default: there is nothing.
+    fn release(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Lets go of what outlives calls, as [`Tool::retire`] does. Default: there is nothing.
     fn retire(&self) -> BoxFuture<'static, ()> {
@@ -199,6 +204,10 @@ impl<T: StatefulTool> Tool for Stateful<T> {
         })
     }
 
+    fn release(&self) -> BoxFuture<'static, ()> {
+        self.0.release()
+    }
+
     fn retire(&self) -> BoxFuture<'static, ()> {
         self.0.retire()
     }
@@ -236,6 +245,12 @@ impl fmt::Debug for StatePart {
 pub trait Shard: Send {
     /// Starts a call on a row; an answer that is there at once is committed.
     fn begin(&mut self, key: &RowKey, invocation: Invocation) -> ShardWork;
+    /// Starts a call on a copy of a row somewhere else: `start` gets the row as JSON.
+    fn begin_elsewhere(
+        &mut self,
+        key: &RowKey,
+        start: &mut dyn FnMut(Box<RawValue>) -> BoxFuture<'static, StateReturn>,
+    ) -> ShardWork;
     /// Commits the state of a call that ended `ok`.
     ///
     /// # Errors

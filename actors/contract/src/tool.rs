@@ -76,6 +76,13 @@ pub trait Tool: Send + Sync + 'static {
         let _ = kept;
     }
 
+    /// Lets go of what outlives calls (processes, connections, sessions), but not for good: the engine was stopped or
+    /// reset, and the next call begins anew. What calls under way use goes when they have ended. Default: there is
+    /// nothing.
+    fn release(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Lets go of what outlives calls (processes, connections): the engine has ended. Default: there is nothing.
     fn retire(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))

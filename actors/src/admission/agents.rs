@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use toolyard_contract::Rate;
 
 use super::{
-    rate::{Keyed, RateGate, keyed},
+    rate::{Keyed, RateGate},
     turnstile::{Turn, Turnstile},
 };
 use crate::activity::InUse;
@@ -31,7 +31,7 @@ impl Default for AgentLimits {
 }
 
 /// The limits of all agents. Memory is taken only for those that have calls under way, or whose
-/// rate has not recovered yet.
+/// rate still remembers one.
 #[derive(Debug)]
 pub(crate) struct Agents {
     all: AgentLimits,
@@ -80,7 +80,7 @@ impl Agents {
             (agent, Named { limits, rate })
         });
         Self {
-            rates: all.rate.map(|rate| Arc::new(keyed(rate))),
+            rates: all.rate.map(|rate| Arc::new(Keyed::new(rate))),
             all,
             named: named.collect(),
             live: Mutex::default(),
@@ -127,12 +127,9 @@ impl Agents {
             return gates.clone();
         }
         live.sweep(self.rates.as_deref());
-        let rate = match (named, limits.rate, &self.rates) {
-            (Some(named), ..) => named.rate.clone(),
-            (None, Some(rate), Some(limits)) => {
-                Some(Arc::new(RateGate::of_key(rate, limits.clone(), agent.clone())))
-            }
-            _ => None,
+        let rate = match (named, &self.rates) {
+            (Some(named), _) => named.rate.clone(),
+            (None, rates) => rates.as_ref().map(|rates| Arc::new(RateGate::of_key(rates, agent.clone()))),
         };
         let gates = Arc::new(AgentGates { in_flight: limits.max_in_flight.map(Turnstile::new), rate });
         live.agents.insert(agent.clone(), gates.clone());
@@ -159,7 +156,6 @@ impl Agents {
     pub(crate) fn tidy(&self) {
         if let Some(rates) = &self.rates {
             rates.retain_recent();
-            rates.shrink_to_fit();
         }
     }
 
@@ -181,7 +177,6 @@ impl Live {
         self.agents.shrink_to_fit();
         if let Some(rates) = rates {
             rates.retain_recent();
-            rates.shrink_to_fit();
         }
         self.sweep_at = 2 * self.agents.len().max(rates.map_or(0, Keyed::len));
     }
@@ -286,7 +281,9 @@ mod tests {
         let agents = Arc::new(Agents::new(limits, []));
         let room = || agents.pass(Some(&agent(1))).gates.as_ref().unwrap().rate.as_ref().unwrap().try_pass(9);
         assert_eq!((room(), room()), (2, 0));
-        tokio::time::advance(Duration::from_millis(500)).await;
-        assert_eq!(room(), 1);
+        tokio::time::advance(Duration::from_millis(999)).await;
+        assert_eq!(room(), 0);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(room(), 2);
     }
 }

@@ -5,6 +5,7 @@ mod fair;
 mod rate;
 pub(crate) mod turnstile;
 mod way;
+mod window;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -2,42 +2,51 @@
 
 use std::{sync::Arc, time::Duration};
 
-use governor::{
-    Quota, RateLimiter,
-    clock::Clock,
-    middleware::NoOpMiddleware,
-    state::{InMemoryState, NotKeyed, keyed::HashMapStateStore},
-};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use tokio::time::{Instant, sleep_until};
 use toolyard_contract::Rate;
 
-use super::turnstile::{Permit, Turn, Turnstile};
+use super::{
+    turnstile::{Permit, Turn, Turnstile},
+    window::Window,
+};
+use crate::moment;
 
-/// The clock of the tokio runtime, so that a paused clock pauses limits too.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TokioClock;
+/// A window that several gates share.
+type SharedWindow = Arc<Mutex<Window>>;
 
-impl Clock for TokioClock {
-    type Instant = std::time::Instant;
+/// One window for each of many keys, all with the same rate.
+#[derive(Debug)]
+pub(crate) struct Keyed {
+    rate: Rate,
+    windows: Mutex<FxHashMap<Arc<str>, SharedWindow>>,
+}
 
-    fn now(&self) -> Self::Instant {
-        Instant::now().into_std()
+impl Keyed {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self { rate, windows: Mutex::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.windows.lock().len()
+    }
+
+    /// Forgets the keys that nobody uses and whose window is empty.
+    pub(crate) fn retain_recent(&self) {
+        let now = Instant::now();
+        let mut windows = self.windows.lock();
+        windows.retain(|_, window| Arc::strong_count(window) > 1 || !window.lock().is_idle(now));
+        windows.shrink_to_fit();
+    }
+
+    fn window(&self, key: Arc<str>) -> SharedWindow {
+        self.windows.lock().entry(key).or_insert_with(|| shared(self.rate)).clone()
     }
 }
 
-type Middleware = NoOpMiddleware<std::time::Instant>;
-type Direct = RateLimiter<NotKeyed, InMemoryState, TokioClock, Middleware>;
-/// One limit for each of many keys.
-pub(crate) type Keyed = RateLimiter<Arc<str>, HashMapStateStore<Arc<str>>, TokioClock, Middleware>;
-
-pub(crate) fn keyed(rate: Rate) -> Keyed {
-    RateLimiter::new(quota(rate), HashMapStateStore::default(), TokioClock)
-}
-
-fn quota(rate: Rate) -> Quota {
-    let period = rate.per / rate.calls.get();
-    // A rate has a period that can be measured, so there is a quota.
-    Quota::with_period(period).unwrap_or(Quota::per_second(rate.calls)).allow_burst(rate.calls)
+fn shared(rate: Rate) -> SharedWindow {
+    Arc::new(Mutex::new(Window::new(rate)))
 }
 
 /// A place where calls pass no more often than a rate allows.
@@ -47,14 +56,8 @@ fn quota(rate: Rate) -> Quota {
 #[derive(Debug)]
 pub(crate) struct RateGate {
     rate: Rate,
-    limiter: Limiter,
+    window: SharedWindow,
     turn: Arc<Turnstile>,
-}
-
-#[derive(Clone, Debug)]
-enum Limiter {
-    Own(Arc<Direct>),
-    Shared(Arc<Keyed>, Arc<str>),
 }
 
 /// A rate leaves no room for so long.
@@ -63,52 +66,70 @@ pub(crate) struct TooSoon(pub(crate) Duration);
 
 impl RateGate {
     pub(crate) fn new(rate: Rate) -> Self {
-        let limiter = RateLimiter::new(quota(rate), InMemoryState::default(), TokioClock);
-        Self { rate, limiter: Limiter::Own(Arc::new(limiter)), turn: Turnstile::new(1) }
+        Self { rate, window: shared(rate), turn: Turnstile::new(1) }
     }
 
     /// The limit of one key among many that have the same rate.
-    pub(crate) fn of_key(rate: Rate, limits: Arc<Keyed>, key: Arc<str>) -> Self {
-        Self { rate, limiter: Limiter::Shared(limits, key), turn: Turnstile::new(1) }
+    pub(crate) fn of_key(limits: &Keyed, key: Arc<str>) -> Self {
+        Self { rate: limits.rate, window: limits.window(key), turn: Turnstile::new(1) }
     }
 
     /// The same limit for lists one deeper, whose calls wait for their turn among themselves.
     pub(crate) fn deeper(&self) -> Self {
-        Self { rate: self.rate, limiter: self.limiter.clone(), turn: Turnstile::new(1) }
+        Self { rate: self.rate, window: self.window.clone(), turn: Turnstile::new(1) }
     }
 
     pub(crate) fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Lets up to `wanted` calls pass, as many as may pass now; none when somebody waits.
+    /// Lets up to `wanted` calls begin, as many as may begin now; none when somebody waits.
     pub(crate) fn try_pass(&self, wanted: usize) -> usize {
         let Some(_turn) = self.turn.try_take(1) else { return 0 };
-        (0..wanted).take_while(|_| self.check().is_ok()).count()
+        let mut window = self.window.lock();
+        window.take(Instant::now(), wanted)
     }
 
-    /// Waits until one call may pass. Whoever holds the permit keeps the next one waiting.
+    /// Waits until one call may begin, and keeps room for it. Whoever holds the permit keeps the next one waiting.
     ///
     /// # Errors
     /// When it is clear that `until` comes first.
-    pub(crate) async fn pass(&self, turn: &Turn, until: Instant) -> Result<Permit, TooSoon> {
+    pub(crate) async fn pass(&self, turn: &Turn, until: Instant) -> Result<(Permit, Room), TooSoon> {
         let permit = self.turn.take(turn).await;
-        while let Err(wait) = self.check() {
-            let at = Instant::now() + wait;
+        while let Err(wait) = self.reserve() {
+            let at = moment::from_now(wait);
             if at > until {
                 return Err(TooSoon(wait));
             }
             sleep_until(at).await;
         }
-        Ok(permit)
+        Ok((permit, Room(Some(self.window.clone()))))
     }
 
-    /// Lets one call pass, or says how long none may.
-    fn check(&self) -> Result<(), Duration> {
-        let checked = match &self.limiter {
-            Limiter::Own(limiter) => limiter.check(),
-            Limiter::Shared(limiter, key) => limiter.check_key(key),
-        };
-        checked.map_err(|until| until.wait_time_from(TokioClock.now()))
+    fn reserve(&self) -> Result<(), Duration> {
+        let mut window = self.window.lock();
+        window.reserve(Instant::now())
+    }
+}
+
+/// Room that a rate keeps for a call until it begins; given up when dropped before.
+#[derive(Debug)]
+pub(crate) struct Room(Option<SharedWindow>);
+
+impl Room {
+    /// The call begins now: what counts is when calls begin, not when they were let pass.
+    pub(crate) fn begin(mut self) {
+        if let Some(window) = self.0.take() {
+            let mut window = window.lock();
+            window.begin(Instant::now());
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(window) = self.0.take() {
+            window.lock().release();
+        }
     }
 }

@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use smallvec::SmallVec;
 use tokio::time::{Instant, timeout_at};
 
-use crate::event::WaitsFor;
+use crate::{event::WaitsFor, moment};
 
 use super::{
     AgentPass, ToolGates,
-    rate::{RateGate, TooSoon},
+    rate::{RateGate, Room, TooSoon},
     turnstile::{Permit, Turn, Turnstile},
 };
 
@@ -68,7 +68,7 @@ impl Way<'_> {
             wide: self.tool.in_flight.iter().chain(self.blocking).chain([self.engine]).cloned().collect(),
         };
         async move {
-            let until = Instant::now().checked_add(patience).unwrap_or_else(far_future);
+            let until = moment::from_now(patience);
             let passed = timeout_at(until, waiting.pass(until)).await;
             passed.unwrap_or(Err(Refusal { by_rate: false, retry_after: patience }))
         }
@@ -95,10 +95,6 @@ impl Way<'_> {
     }
 }
 
-fn far_future() -> Instant {
-    Instant::now() + Duration::from_hours(24 * 365)
-}
-
 /// One call on its way.
 struct Waiting {
     turn: Turn,
@@ -111,19 +107,24 @@ struct Waiting {
 impl Waiting {
     async fn pass(&self, until: Instant) -> Result<Permits, Refusal> {
         let mut held = SmallVec::new();
-        if let Some(rate) = &self.agent_rate {
-            rate.pass(&self.turn, until).await?;
-        }
+        let agents_room = match &self.agent_rate {
+            Some(rate) => Some(rate.pass(&self.turn, until).await?.1),
+            None => None,
+        };
         if let Some(gate) = &self.agent_gate {
             held.push(gate.take(&self.turn).await);
         }
         // Held to the end: what may begin by the tool's rate begins before the next one may.
-        let _turn = match &self.tool_rate {
+        let tools_room = match &self.tool_rate {
             Some(rate) => Some(rate.pass(&self.turn, until).await?),
             None => None,
         };
         for gate in &self.wide {
             held.push(gate.take(&self.turn).await);
+        }
+        agents_room.into_iter().for_each(Room::begin);
+        if let Some((_turn, room)) = tools_room {
+            room.begin();
         }
         Ok(Permits { count: 1, held })
     }

@@ -175,8 +175,8 @@ impl ChildProcess {
         while group_is_running(self.group) && waited < self.stop.after_kill {
             let _ = kill_process_group(self.group, Signal::KILL);
             sleep(pause).await;
-            waited += pause;
-            pause = (pause * 2).min(Duration::from_millis(50));
+            waited = waited.saturating_add(pause);
+            pause = pause.saturating_mul(2).min(Duration::from_millis(50));
         }
     }
 }

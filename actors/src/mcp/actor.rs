@@ -25,12 +25,15 @@ use super::{
     desk::Desk,
     handler::{LinkHandler, OnToolsChanged},
     link::{Link, LinkEnd, Opened, open},
-    listing::list,
+    listing::list_noting,
     pool::PoolInner,
     session::{OpenLink, View, until},
     status::McpState,
 };
-use crate::reply::{MAILBOX, post};
+use crate::{
+    moment,
+    reply::{MAILBOX, post},
+};
 
 /// How long changes of a list are gathered before it is read again: servers announce each tool on its own.
 const GATHER: Duration = Duration::from_millis(300);
@@ -218,12 +221,12 @@ impl McpSessionActor {
             return self.enter(State::Idle);
         }
         if self.failures > self.config.backoff.tries {
-            self.enter(State::Failed(Instant::now() + self.config.backoff.longest));
+            self.enter(State::Failed(moment::from_now(self.config.backoff.longest)));
             return self.answer_waiting(&Err(end.reason.clone()));
         }
         let pause = self.config.backoff.pause(self.failures);
         let again = ctx.run_later(pause, Self::start_connecting);
-        self.enter(State::Backoff(Instant::now() + pause, again));
+        self.enter(State::Backoff(moment::from_now(pause), again));
     }
 
     fn list_soon(&mut self, after: Duration, ctx: &mut Context<Self>) {
@@ -251,12 +254,12 @@ impl McpSessionActor {
         }
         self.listing = Listing::Now;
         let (generation, link, actor) = (self.generation, link.clone(), ctx.address());
-        let (name, pool, patience) =
-            (self.desk.server.clone(), self.pool.clone(), self.config.connect_timeout);
+        let (name, pool, patience) = (self.desk.server.clone(), self.pool.clone(), self.config.patience());
         tokio::spawn(async move {
-            let listed = match timeout(patience, list(&link)).await {
+            let mut left_out = Vec::new();
+            let listed = match timeout(patience, list_noting(&link, &mut left_out)).await {
                 Ok(Ok(tools)) => match pool.upgrade() {
-                    Some(pool) => Ok((tools.len(), pool.publish(&name, &actor, tools).await)),
+                    Some(pool) => Ok((tools.len(), pool.publish(&name, &actor, tools, left_out).await)),
                     None => Err("the pool is gone".to_owned()),
                 },
                 Ok(Err(error)) => Err(error.reason().to_owned()),
@@ -325,7 +328,9 @@ impl Handler<Connect> for McpSessionActor {
             State::Failed(until) if now < *until => {
                 Some(format!("{}; it is not tried again yet", last_error()))
             }
-            State::Backoff(until, _) if *until > now + self.config.connect_timeout => Some(last_error()),
+            State::Backoff(until, _) if *until > moment::after(now, self.config.connect_timeout) => {
+                Some(last_error())
+            }
             _ => None,
         };
         if let Some(refusal) = refusal {

@@ -81,6 +81,9 @@ pub struct McpServerConfig {
     /// How long connecting may take, and how long a call waits for it. Default 30 s: programs that are installed at
     /// their first start take that long.
     pub connect_timeout: Duration,
+    /// How long a list, a prompt, a resource or a completion may take, once there is a connection. Default: the connect
+    /// timeout.
+    pub read_timeout: Option<Duration>,
     /// How long one call may take. Default: the engine's.
     pub timeout: Option<Duration>,
     /// The largest message that the server may send, in bytes; a larger answer fails its call. Default 64 MiB: a
@@ -96,6 +99,9 @@ pub struct McpServerConfig {
     /// How long calls under way may go on when the server is removed, replaced or disconnected; then they are `lost`.
     /// Default 10 s: most calls are done by then, and whoever changes servers does not wait for long.
     pub drain: Duration,
+    /// Tells a server that is reached by streamable HTTP that its session has ended when the connection is closed.
+    /// Default: true, so that it keeps nothing for us. Other servers end, or see their connection end, in any case.
+    pub terminate_on_close: bool,
     /// Gives each caller a connection of its own. Default `None`: all share one.
     pub isolation: Option<Isolation>,
     /// Asks the server now and then whether it is still there. Default `None`: never.
@@ -177,12 +183,14 @@ impl McpServerConfig {
             mode: LinkMode::default(),
             era: ProtocolEra::default(),
             connect_timeout: Duration::from_secs(30),
+            read_timeout: None,
             timeout: None,
             largest_message_bytes: 64 << 20,
             trust_hints: false,
             private_links: 4,
             backoff: Backoff::default(),
             drain: Duration::from_secs(10),
+            terminate_on_close: true,
             isolation: None,
             health: None,
             login: None,
@@ -223,6 +231,25 @@ impl McpServerConfig {
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
+    }
+
+    /// Sets how long a list, a prompt, a resource or a completion may take.
+    #[must_use]
+    pub fn read_timeout(mut self, timeout: Duration) -> Self {
+        self.read_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets whether a server is told that its session has ended.
+    #[must_use]
+    pub fn terminate_on_close(mut self, terminate: bool) -> Self {
+        self.terminate_on_close = terminate;
+        self
+    }
+
+    /// How long requests that do no work may take.
+    pub(super) fn patience(&self) -> Duration {
+        self.read_timeout.unwrap_or(self.connect_timeout)
     }
 
     /// Sets how long one call may take.

@@ -16,6 +16,8 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
+use super::odd;
+
 /// Where structured content travels beside its result. A server that writes this itself says no more by it than by
 /// writing the content.
 const BESIDE: &str = "toolyard/structured-content";
@@ -119,6 +121,11 @@ pub(super) fn read(text: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClien
         return Ok(JsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result }));
     }
     let read = serde_json::from_slice(text);
+    if may_be_odd_list(&read, text)
+        && let Some(list) = odd::read(text)
+    {
+        return Ok(list);
+    }
     if !has_long_number {
         return read;
     }
@@ -141,10 +148,35 @@ pub(super) fn read(text: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClien
     Ok(message)
 }
 
-/// Writes a message from the wire anew, if it has numbers that the library would not keep.
+/// Writes a message from the wire anew, if it has numbers that the library would not keep, or is a list of tools that it
+/// would not read.
 pub(super) fn rewritten(text: &str) -> Option<String> {
-    let message = has_long_number(text.as_bytes()).then(|| read(text.as_bytes()))?;
-    serde_json::to_string(&message.ok()?).ok()
+    if has_long_number(text.as_bytes()) {
+        return serde_json::to_string(&read(text.as_bytes()).ok()?).ok();
+    }
+    if !has_tools(text.as_bytes()) {
+        return None;
+    }
+    let as_ever = serde_json::from_str(text);
+    let list = may_be_odd_list(&as_ever, text.as_bytes()).then(|| odd::read(text.as_bytes()))?;
+    serde_json::to_string(&list?).ok()
+}
+
+/// Tells whether a message may be a list of tools some of which the library cannot read.
+fn may_be_odd_list(read: &serde_json::Result<RxJsonRpcMessage<RoleClient>>, text: &[u8]) -> bool {
+    let is_odd = match read {
+        Ok(JsonRpcMessage::Response(answer)) => {
+            matches!(answer.result, ServerResult::CustomResult(_) | ServerResult::EmptyResult(_))
+        }
+        Ok(_) => false,
+        Err(_) => true,
+    };
+    is_odd && has_tools(text)
+}
+
+fn has_tools(text: &[u8]) -> bool {
+    const KEY: &[u8] = b"\"tools\"";
+    text.windows(KEY.len()).any(|part| part == KEY)
 }
 
 /// Takes out what [`read`] put beside a result.

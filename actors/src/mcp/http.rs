@@ -12,12 +12,16 @@ use rmcp::transport::{
 };
 
 use super::{
+    config::McpServerConfig,
     http_client::HttpClient,
     login_client::{Entry, LoginClient},
 };
 
 /// How many redirects are followed; one adds a slash, as web frameworks do.
 const MOST_REDIRECTS: usize = 5;
+
+/// How many headers one request may have: several times what servers take, and far less than the library can hold.
+const MOST_HEADERS: usize = 256;
 
 /// A server's address and what is sent to it with every request.
 pub(super) struct Address {
@@ -36,6 +40,9 @@ impl Address {
         // An error says that the process has a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let url = Url::parse(url).map_err(|error| format!("its URL cannot be used: {error}"))?;
+        if headers.len() > MOST_HEADERS {
+            return Err(format!("{} headers are too many: at most {MOST_HEADERS} are sent", headers.len()));
+        }
         let headers = headers.iter().map(header).collect::<Result<_, _>>()?;
         // The headers may hold secrets, which are for this server alone.
         let same_server = Policy::custom(|attempt| {
@@ -54,16 +61,17 @@ impl Address {
     /// Makes the transport of streamable HTTP. Nothing is sent yet.
     pub(super) fn streamable(
         self,
-        largest: usize,
+        config: &McpServerConfig,
         entry: Option<Entry>,
     ) -> StreamableHttpClientTransport<LoginClient> {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let (largest, terminates) = (config.largest_message_bytes, config.terminate_on_close);
         let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
             .custom_headers(headers)
             .max_concurrent_requests(usize::MAX >> 4)
             .max_sse_event_size(largest)
             .max_json_response_size(largest);
-        let client = LoginClient { http: HttpClient(self.client), entry };
+        let client = LoginClient { http: HttpClient { client: self.client, terminates }, entry };
         StreamableHttpClientTransport::with_client(client, config)
     }
 }

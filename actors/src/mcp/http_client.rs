@@ -1,5 +1,5 @@
 //! The HTTP client under streamable HTTP: the library's own, but for calls, whose numbers go out and come back as they
-//! were written.
+//! were written, and for lists of tools, one of which may be odd.
 
 use std::{collections::HashMap, future::Future, sync::Arc};
 
@@ -25,7 +25,11 @@ pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 #[derive(Clone)]
-pub(super) struct HttpClient(pub(super) Client);
+pub(super) struct HttpClient {
+    pub(super) client: Client,
+    /// Whether the server is told that a session has ended.
+    pub(super) terminates: bool,
+}
 
 impl StreamableHttpClient for HttpClient {
     type Error = reqwest::Error;
@@ -53,28 +57,38 @@ impl StreamableHttpClient for HttpClient {
     ) -> Outcome<StreamableHttpPostResponse> {
         match &message {
             JsonRpcMessage::Request(request)
-                if matches!(request.request, ClientRequest::CallToolRequest(_)) =>
+                if matches!(
+                    request.request,
+                    ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
+                ) =>
             {
                 let id = request.id.clone();
                 let body = exact::frame(&message)?;
-                let mut call = self.0.post(&*uri).body(body).headers(headers.into_iter().collect());
+                let mut call = self.client.post(&*uri).body(body).headers(headers.into_iter().collect());
                 if let Some(token) = auth {
                     call = call.bearer_auth(token);
                 }
                 self.post_call(call, id, session, limits).await
             }
-            _ => self.0.post_message_with_response_limits(uri, message, session, auth, headers, limits).await,
+            _ => {
+                self.client
+                    .post_message_with_response_limits(uri, message, session, auth, headers, limits)
+                    .await
+            }
         }
     }
 
-    fn delete_session(
+    async fn delete_session(
         &self,
         uri: Arc<str>,
         session: Arc<str>,
         auth: Option<String>,
         headers: Headers,
-    ) -> impl Future<Output = Outcome<()>> + Send + '_ {
-        self.0.delete_session(uri, session, auth, headers)
+    ) -> Outcome<()> {
+        if !self.terminates {
+            return Ok(());
+        }
+        self.client.delete_session(uri, session, auth, headers).await
     }
 
     fn get_stream(
@@ -99,7 +113,7 @@ impl StreamableHttpClient for HttpClient {
         largest: usize,
     ) -> Outcome<Events> {
         let opened =
-            self.0.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, largest);
+            self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, largest);
         Ok(opened.await?.map_ok(kept_exact).boxed())
     }
 }

@@ -18,6 +18,7 @@ use rmcp::{
     },
     transport::Transport,
 };
+use serde_json::Value;
 use tokio::{
     sync::{oneshot, watch},
     time::timeout,
@@ -169,7 +170,7 @@ async fn open_as(
             }
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let transport = address.streamable(config.largest_message_bytes, entry);
+                let transport = address.streamable(config, entry);
                 open_over(transport, config.era, generation, handler, wanted).await
             }
             McpLink::InProcess(server) => {
@@ -344,6 +345,11 @@ impl Link {
     /// What the server said that it offers.
     pub(super) fn offers(&self) -> &ServerCapabilities {
         &self.offers
+    }
+
+    /// What the server said about itself at the start, as the protocol writes it.
+    pub(super) fn about(&self) -> Value {
+        self.peer.peer_info().and_then(|info| serde_json::to_value(&*info).ok()).unwrap_or_default()
     }
 
     /// How many requests wait for their answers.

@@ -7,7 +7,10 @@ use rmcp::model::{
     ServerCapabilities, ServerResult, Tool,
 };
 
-use super::link::{Link, RequestError};
+use super::{
+    link::{Link, RequestError},
+    odd,
+};
 
 /// How many pages are followed; a server with more is broken.
 const MOST_PAGES: usize = 1_000;
@@ -21,12 +24,25 @@ pub(super) trait Listed: Sized {
     fn request(page: PaginatedRequestParams) -> ClientRequest;
     /// The items of a page and the cursor of the next; `None` when this is something else.
     fn page(result: ServerResult) -> Option<(Vec<Self>, Option<String>)>;
+    /// What was left out of a page because it cannot be read.
+    fn left_out(result: &ServerResult) -> Vec<String> {
+        let _ = result;
+        Vec::new()
+    }
 }
 
 /// Follows the pages of a list to its end.
 ///
 /// A cursor that comes back would lead in circles, so it ends the list with an error.
 pub(super) async fn list<T: Listed>(link: &Link) -> Result<Vec<T>, RequestError> {
+    list_noting(link, &mut Vec::new()).await
+}
+
+/// Follows the pages of a list to its end, and says what was left out of it.
+pub(super) async fn list_noting<T: Listed>(
+    link: &Link,
+    left_out: &mut Vec<String>,
+) -> Result<Vec<T>, RequestError> {
     if !T::is_offered(link.offers()) {
         return Ok(Vec::new());
     }
@@ -37,6 +53,7 @@ pub(super) async fn list<T: Listed>(link: &Link) -> Result<Vec<T>, RequestError>
     for _ in 0..MOST_PAGES {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let result = link.request(T::request(page)).await?;
+        left_out.extend(T::left_out(&result));
         let (more, next) = T::page(result).ok_or_else(|| wrong("the answer is no list"))?;
         items.extend(more);
         let Some(next) = next else { return Ok(items) };
@@ -49,7 +66,7 @@ pub(super) async fn list<T: Listed>(link: &Link) -> Result<Vec<T>, RequestError>
 }
 
 macro_rules! listed {
-    ($item:ty, $what:literal, $offer:ident, $request:ident, $result:ident, $field:ident) => {
+    ($item:ty, $what:literal, $offer:ident, $request:ident, $result:ident, $field:ident $(, $noting:path)?) => {
         impl Listed for $item {
             const WHAT: &'static str = $what;
 
@@ -67,11 +84,20 @@ macro_rules! listed {
                     _ => None,
                 }
             }
+
+            $(
+                fn left_out(result: &ServerResult) -> Vec<String> {
+                    match result {
+                        ServerResult::$result(page) => $noting(page),
+                        _ => Vec::new(),
+                    }
+                }
+            )?
         }
     };
 }
 
-listed!(Tool, "tools", tools, ListToolsRequest, ListToolsResult, tools);
+listed!(Tool, "tools", tools, ListToolsRequest, ListToolsResult, tools, odd::left_out);
 listed!(Prompt, "prompts", prompts, ListPromptsRequest, ListPromptsResult, prompts);
 listed!(Resource, "resources", resources, ListResourcesRequest, ListResourcesResult, resources);
 listed!(

@@ -22,6 +22,7 @@ mod asking;
 mod callers;
 mod completion;
 mod config;
+mod controller;
 mod desk;
 mod exact;
 mod handler;
@@ -39,6 +40,7 @@ mod login;
 mod login_client;
 mod names;
 mod notice;
+mod odd;
 mod pending;
 mod pool;
 mod progress;
@@ -59,6 +61,7 @@ pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
     completion::McpReference,
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
+    controller::{McpSession, McpSessionInfo},
     health::{HealthCheck, HealthProbe},
     host::{McpHost, McpRoot, SamplingRequest},
     in_process::InProcess,
@@ -67,6 +70,6 @@ pub use self::{
     notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
     pool::{McpPool, check_name},
     reload::McpChanges,
-    requests::ServerAnswer,
+    requests::{PromptRequest, ResourceRequest, ServerAnswer},
     status::{McpError, McpServerStatus, McpState},
 };

@@ -15,10 +15,12 @@ use toolyard_contract::{Tool, ToolSpec};
 use super::{
     actor::{Disconnect, McpSessionActor},
     config::McpServerConfig,
+    controller::McpSession,
     desk::Desk,
     host::McpHost,
     names::{ToolId, public_names},
     notice::{McpNotices, NoticeBoard},
+    requests::not_connected,
     session::Session,
     status::{McpError, McpServerStatus},
     tool::McpTool,
@@ -132,16 +134,35 @@ impl McpPool {
         Ok(())
     }
 
+    /// Takes servers out, at the same time, as [`remove`](Self::remove) does; one answer for each name, in their order,
+    /// each with its own error.
+    pub async fn remove_servers<N: AsRef<str>>(
+        &self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Vec<Result<(), McpError>> {
+        let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        let removing = stream::iter(names).map(async |name: String| self.remove(&name).await);
+        removing.buffered(ASKED_AT_ONCE).collect().await
+    }
+
     /// The names of the servers, sorted.
     pub fn servers(&self) -> Vec<String> {
         self.0.sessions.lock().keys().cloned().collect()
     }
 
-    /// The tools of one server, or of all, under their public names.
+    /// The tools of one server, or of all, that are switched on, under their public names.
     ///
     /// # Errors
     /// When there is no such server.
     pub fn tools(&self, server: Option<&str>) -> Result<Vec<ToolSpec>, McpError> {
+        Ok(self.0.yard.activation().filter(self.all_tools(server)?))
+    }
+
+    /// The tools of one server, or of all, also those that are switched off.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub fn all_tools(&self, server: Option<&str>) -> Result<Vec<ToolSpec>, McpError> {
         self.some(server)?;
         let owners = self.0.owners.lock();
         let is_wanted =
@@ -156,14 +177,17 @@ impl McpPool {
     /// # Errors
     /// When there is no such server, or it cannot be reached; of several, the first in the order of names.
     pub async fn connect(&self, server: Option<&str>) -> Result<(), McpError> {
-        let tries = stream::iter(self.some(server)?).map(async |session: Arc<Session>| {
-            session
-                .connect()
-                .await
-                .map_err(|reason| McpError::NotConnected { server: session.name.clone(), reason })
-        });
-        let outcomes: Vec<_> = tries.buffered(ASKED_AT_ONCE).collect().await;
-        outcomes.into_iter().try_for_each(|outcome| outcome.map(|_| ()))
+        connect(self.some(server)?).await.into_iter().try_for_each(|(_, outcome)| outcome)
+    }
+
+    /// Connects to all servers at the same time, and waits until each has listed its tools once, or could not; gives
+    /// what came of each, sorted by name.
+    pub async fn connect_each(&self) -> Vec<(String, Result<(), McpError>)> {
+        let sessions = self.some(None).unwrap_or_default();
+        let longest = sessions.iter().map(|session| session.config.patience()).max();
+        let connected = connect(sessions).await;
+        self.settled(longest.unwrap_or_default(), || false).await;
+        connected
     }
 
     /// Closes the connection of one server, or of all, when the calls under way have ended or their
@@ -174,6 +198,19 @@ impl McpPool {
     pub async fn disconnect(&self, server: Option<&str>) -> Result<(), McpError> {
         self.0.disconnect(self.some(server)?, false).await;
         Ok(())
+    }
+
+    /// Closes the connections of all servers, as [`disconnect`](Self::disconnect) does.
+    pub async fn disconnect_all(&self) {
+        self.0.disconnect(self.some(None).unwrap_or_default(), false).await;
+    }
+
+    /// A server's session, to look at and to ask by hand. It stays the pool's: when the server is removed, it ends.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub fn session(&self, server: &str) -> Result<McpSession, McpError> {
+        self.one(server).map(McpSession::of_pool)
     }
 
     /// What is known of each server, sorted by name. Connects to none.
@@ -235,6 +272,14 @@ impl McpPool {
     }
 }
 
+async fn connect(sessions: Vec<Arc<Session>>) -> Vec<(String, Result<(), McpError>)> {
+    let tries = stream::iter(sessions).map(async |session: Arc<Session>| {
+        let connected = session.connect().await.map_err(|reason| not_connected(&session, reason));
+        (session.name.clone(), connected.map(drop))
+    });
+    tries.buffered(ASKED_AT_ONCE).collect().await
+}
+
 /// Checks whether this can be the name of a server.
 ///
 /// # Errors
@@ -250,7 +295,8 @@ impl PoolInner {
     fn start(&self, name: &str, config: McpServerConfig, pool: Weak<Self>) -> Arc<Session> {
         let shared = &self.yard.shared;
         let desk = Desk::new(name, self.host.clone(), self.notices.clone(), Arc::new(config));
-        let session = Session::start(name.to_owned(), desk, &shared.placement.lock(), pool);
+        let place = shared.placement.lock().least();
+        let session = Session::start(name.to_owned(), desk, place, pool);
         shared.note_mcp_session(session.actor());
         Arc::new(session)
     }
@@ -278,18 +324,18 @@ impl PoolInner {
             .await;
     }
 
-    /// Takes a new list of a server's tools and gives the problems of single ones. A list of a session that is not
+    /// Takes a new list of a server's tools and gives the problems of single ones, with those that reading it had. A list of a session that is not
     /// in the pool any more is passed over.
     pub(super) async fn publish(
         &self,
         server: &str,
         actor: &Addr<McpSessionActor>,
         tools: Vec<rmcp::model::Tool>,
+        mut problems: Vec<String>,
     ) -> Vec<String> {
         let mut offered = self.offered.lock().await;
         let session = self.sessions.lock().get(server).filter(|session| session.actor() == actor).cloned();
         let Some(session) = session else { return Vec::new() };
-        let mut problems = Vec::new();
         let mut kept: Vec<rmcp::model::Tool> = Vec::with_capacity(tools.len());
         let mut names = std::collections::HashSet::new();
         for tool in tools {

@@ -7,7 +7,7 @@ use rmcp::model::{
     ClientRequest, GetPromptRequest, GetPromptRequestParams, Prompt, ReadResourceRequest,
     ReadResourceRequestParams, Resource, ResourceTemplate, ServerResult,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -21,6 +21,30 @@ use super::{
 
 /// Only a call can wait for people.
 const ASKS: &str = "it asks for input, which can only be given to its tools";
+
+/// A prompt that is wanted of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptRequest {
+    /// The server.
+    pub server: String,
+    /// The prompt's name.
+    pub prompt: String,
+    /// What it is filled in with. Default: nothing.
+    #[serde(default)]
+    pub arguments: BTreeMap<String, String>,
+}
+
+/// A resource that is wanted of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceRequest {
+    /// The server.
+    pub server: String,
+    /// The resource's address.
+    #[serde(alias = "url")]
+    pub uri: String,
+}
 
 /// What one server answered; one that fails hides no other's answer.
 #[derive(Debug)]
@@ -62,14 +86,14 @@ impl McpPool {
     /// # Errors
     /// When there is no such server or it cannot be reached, does not answer in its time or refuses.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, McpError> {
-        let params = ReadResourceRequestParams::new(uri);
-        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        let session = self.one(server)?;
-        match ask(&session, request).await? {
-            ServerResult::ReadResourceResult(result) => Ok(written(&result)),
-            ServerResult::InputRequiredResult(_) => Err(no_answer(&session, ASKS)),
-            _ => Err(no_answer(&session, "its answer is no resource")),
-        }
+        resource(&*self.one(server)?, uri).await
+    }
+
+    /// Reads resources, at the same time; one answer for each request, in their order, each with its own error.
+    pub async fn read_resources(&self, requests: Vec<ResourceRequest>) -> Vec<Result<Value, McpError>> {
+        let reading = stream::iter(requests)
+            .map(async |request: ResourceRequest| self.read_resource(&request.server, &request.uri).await);
+        reading.buffered(ASKED_AT_ONCE).collect().await
     }
 
     /// Gets a prompt, filled in with `arguments`; the answer is as the protocol writes it.
@@ -82,15 +106,15 @@ impl McpPool {
         prompt: &str,
         arguments: BTreeMap<String, String>,
     ) -> Result<Value, McpError> {
-        let arguments = arguments.into_iter().map(|(name, text)| (name, Value::String(text))).collect();
-        let params = GetPromptRequestParams::new(prompt).with_arguments(arguments);
-        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        let session = self.one(server)?;
-        match ask(&session, request).await? {
-            ServerResult::GetPromptResult(result) => Ok(written(&result)),
-            ServerResult::InputRequiredResult(_) => Err(no_answer(&session, ASKS)),
-            _ => Err(no_answer(&session, "its answer is no prompt")),
-        }
+        filled_in(&*self.one(server)?, prompt, arguments).await
+    }
+
+    /// Gets prompts, at the same time; one answer for each request, in their order, each with its own error.
+    pub async fn get_prompts(&self, requests: Vec<PromptRequest>) -> Vec<Result<Value, McpError>> {
+        let getting = stream::iter(requests).map(async |PromptRequest { server, prompt, arguments }| {
+            self.prompt(&server, &prompt, arguments).await
+        });
+        getting.buffered(ASKED_AT_ONCE).collect().await
     }
 
     pub(super) fn one(&self, server: &str) -> Result<Arc<Session>, McpError> {
@@ -109,7 +133,32 @@ impl McpPool {
     }
 }
 
-async fn list_of<T: Listed + Serialize>(session: &Session) -> Result<Vec<Value>, McpError> {
+pub(super) async fn resource(session: &Session, uri: &str) -> Result<Value, McpError> {
+    let params = ReadResourceRequestParams::new(uri);
+    let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+    match ask(session, request).await? {
+        ServerResult::ReadResourceResult(result) => Ok(written(&result)),
+        ServerResult::InputRequiredResult(_) => Err(no_answer(session, ASKS)),
+        _ => Err(no_answer(session, "its answer is no resource")),
+    }
+}
+
+pub(super) async fn filled_in(
+    session: &Session,
+    prompt: &str,
+    arguments: BTreeMap<String, String>,
+) -> Result<Value, McpError> {
+    let arguments = arguments.into_iter().map(|(name, text)| (name, Value::String(text))).collect();
+    let params = GetPromptRequestParams::new(prompt).with_arguments(arguments);
+    let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+    match ask(session, request).await? {
+        ServerResult::GetPromptResult(result) => Ok(written(&result)),
+        ServerResult::InputRequiredResult(_) => Err(no_answer(session, ASKS)),
+        _ => Err(no_answer(session, "its answer is no prompt")),
+    }
+}
+
+pub(super) async fn list_of<T: Listed + Serialize>(session: &Session) -> Result<Vec<Value>, McpError> {
     let link = session.lease().await.map_err(|reason| not_connected(session, reason))?;
     let items = in_time(session, list::<T>(&link)).await?;
     Ok(items.iter().map(written).collect())
@@ -120,12 +169,12 @@ pub(super) async fn ask(session: &Session, request: ClientRequest) -> Result<Ser
     in_time(session, link.request(request)).await
 }
 
-/// Waits for an answer as long as a connection may take: these requests do no work.
-async fn in_time<T>(
+/// Waits for an answer of a request that does no work.
+pub(super) async fn in_time<T>(
     session: &Session,
     answer: impl Future<Output = Result<T, RequestError>>,
 ) -> Result<T, McpError> {
-    let patience = session.config.connect_timeout;
+    let patience = session.config.patience();
     match timeout(patience, answer).await {
         Ok(answered) => answered.map_err(|error| no_answer(session, error.reason())),
         Err(_) => {
@@ -138,7 +187,7 @@ pub(super) fn written(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-fn not_connected(session: &Session, reason: String) -> McpError {
+pub(super) fn not_connected(session: &Session, reason: String) -> McpError {
     McpError::NotConnected { server: session.name.clone(), reason }
 }
 

@@ -107,7 +107,7 @@ impl Rounds {
         let state = wish.request_state;
         let wishes = wish.input_requests.unwrap_or_default();
         if wishes.is_empty() {
-            sleep(FIRST_PAUSE * 2_u32.pow(self.0 - 1)).await;
+            sleep(FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.0 - 1))).await;
         }
         let (mut questions, mut answered) = (BTreeMap::new(), BTreeMap::new());
         for (key, wish) in wishes {

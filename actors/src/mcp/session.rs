@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use actix::{Actor, Addr};
+use actix::{Actor, Addr, ArbiterHandle};
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::{
@@ -28,10 +28,7 @@ use super::{
     status::{McpServerStatus, McpState},
     subscription::Wanted,
 };
-use crate::{
-    placement::{Placement, Seat},
-    reply::post,
-};
+use crate::{placement::Seat, reply::post};
 
 /// How often it is looked whether calls have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -74,14 +71,18 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn start(name: String, desk: Desk, placement: &Placement, pool: Weak<PoolInner>) -> Self {
+    pub(super) fn start(
+        name: String,
+        desk: Desk,
+        (place, seat): (ArbiterHandle, Option<Seat>),
+        pool: Weak<PoolInner>,
+    ) -> Self {
         let (config, desk) = (desk.config.clone(), Arc::new(desk));
         let wanted = Wanted::new(BTreeSet::new());
         let open = OpenLink::default();
         let callers = Callers::new(pool.clone());
         let (say, view) = watch::channel(View::default());
         let actor = McpSessionActor::new(desk.clone(), open.clone(), say, wanted.subscribe(), pool);
-        let (place, seat) = placement.least();
         let actor = McpSessionActor::start_in_arbiter(&place, move |_| actor);
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
         let cut = CancellationToken::new();

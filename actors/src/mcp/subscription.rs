@@ -153,7 +153,7 @@ async fn listen(
             }
         }
         sleep(pause).await;
-        pause = (pause * 2).min(longest);
+        pause = pause.saturating_mul(2).min(longest);
     }
 }
 

@@ -1,18 +1,19 @@
 //! The Python files of one engine: added, read again, ended.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actix::Actor;
-use futures::StreamExt;
-use futures::stream;
+use futures::{FutureExt, StreamExt, stream};
 use rustc_hash::FxHashSet;
 use toolyard_contract::Tool;
 
 use super::config::{PythonConfig, PythonFile};
+use super::frames::Described;
 use super::tool::python_tool;
-use super::worker::{Load, Loaded, PythonWorkerActor, Retire};
+use super::worker::{Load, Loaded, PythonWorkerActor, Restart, Retire};
 use super::workers::Workers;
 use crate::reply::post;
 use crate::supervisor::Shared;
@@ -30,6 +31,9 @@ pub struct PythonReport {
     /// What is not there, and why: a file that cannot be imported (with line and exception), a function whose
     /// parameters JSON cannot carry, a name that is taken. None of these keeps anything else out.
     pub problems: Vec<String>,
+    /// The parameters of each tool that a model neither sees nor sets: those that were asked for, those that the worker
+    /// fills in, and those that JSON cannot carry. A tool without such parameters is not here.
+    pub excluded: BTreeMap<String, Vec<String>>,
 }
 
 /// A file whose functions are tools.
@@ -46,8 +50,17 @@ pub(crate) struct PythonSource {
 /// A file that has been imported but whose tools are not published.
 struct Import {
     source: PythonSource,
-    tools: Vec<Arc<dyn Tool>>,
+    tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
     problems: Vec<String>,
+}
+
+impl PythonReport {
+    fn publish(&mut self, source: &mut PythonSource, tool: String, excluded: Vec<String>) {
+        if !excluded.is_empty() {
+            self.excluded.insert(tool.clone(), excluded);
+        }
+        source.tools.push(tool);
+    }
 }
 
 impl Yard {
@@ -72,10 +85,10 @@ impl Yard {
     async fn publish(&self, imported: Import, report: &mut PythonReport) {
         let Import { mut source, tools, problems } = imported;
         report.problems.extend(problems);
-        for tool in tools {
+        for (tool, excluded) in tools {
             let name = tool.spec().name.clone();
             match self.change_catalog(vec![CatalogChange::Add(tool)]).await {
-                Ok(()) => source.tools.push(name),
+                Ok(()) => report.publish(&mut source, name, excluded),
                 Err(error) => report.problems.push(format!("{}: {error}", source.file.path().display())),
             }
         }
@@ -104,12 +117,12 @@ impl Yard {
         let Import { mut source, tools, problems } = imported;
         report.problems.extend(problems);
         let mut before: FxHashSet<&String> = old.tools.iter().collect();
-        for tool in tools {
+        for (tool, excluded) in tools {
             let name = tool.spec().name.clone();
             let change =
                 if before.remove(&name) { CatalogChange::Replace(tool) } else { CatalogChange::Add(tool) };
             match self.change_catalog(vec![change]).await {
-                Ok(()) => source.tools.push(name),
+                Ok(()) => report.publish(&mut source, name, excluded),
                 Err(error) => report.problems.push(format!("{}: {error}", source.file.path().display())),
             }
         }
@@ -124,6 +137,15 @@ impl Yard {
             *place = source;
         }
         old.workers.actors().for_each(|actor| post(actor, Retire));
+    }
+
+    /// Ends the processes of all Python files once the calls that they have begun are answered. The next call of each
+    /// starts a new one, with the file's global variables as they are after an import.
+    pub async fn restart_python_files(&self) {
+        let sources = self.shared.python.lock().clone();
+        let actors: Vec<_> = sources.iter().flat_map(|source| source.workers.actors().cloned()).collect();
+        // An actor that is gone has no process.
+        stream::iter(actors).for_each_concurrent(None, |actor| actor.send(Restart).map(drop)).await;
     }
 
     /// Ends the processes of all Python files, after the calls that they still run.
@@ -158,7 +180,11 @@ async fn import(shared: &Shared, file: PythonFile, config: Arc<PythonConfig>) ->
         }
     }
     let problems = loaded.problems.iter().map(|problem| format!("{shown}: {problem}")).collect();
-    let tools = loaded.functions.into_iter().map(|function| python_tool(function, workers.clone())).collect();
+    let tool = |function: Described| {
+        let excluded = function.excluded.clone();
+        (python_tool(function, workers.clone()), excluded)
+    };
+    let tools = loaded.functions.into_iter().map(tool).collect();
     let source = PythonSource { file, config, workers, fingerprint, tools: Vec::new() };
     Ok(Import { source, tools, problems })
 }

@@ -59,6 +59,10 @@ pub(super) struct Described {
     pub(super) parallel_safe: bool,
     pub(super) takes: Vec<String>,
     pub(super) state_per_agent: bool,
+    /// What its state is at the first time, as the text of JSON.
+    pub(super) initial_state: Option<String>,
+    /// The parameters that a model neither sees nor sets.
+    pub(super) excluded: Vec<String>,
     pub(super) effects: Vec<String>,
     pub(super) permission_action: Option<String>,
 }

@@ -21,8 +21,15 @@ const STATE: &str = "inner_state";
 pub(super) fn python_tool(described: Described, workers: Arc<Workers>) -> Arc<dyn Tool> {
     let takes_state = described.takes.iter().any(|parameter| parameter == STATE);
     let scope = if described.state_per_agent { StateScope::Agent } else { StateScope::Engine };
+    // The worker wrote it as JSON of this shape.
+    let initial = described.initial_state.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let initial = initial.unwrap_or_default();
     let tool = PythonTool::new(described, workers);
-    if takes_state { Arc::new(Stateful::new(PythonStatefulTool { tool, scope })) } else { Arc::new(tool) }
+    if takes_state {
+        Arc::new(Stateful::new(PythonStatefulTool { tool, scope, initial }))
+    } else {
+        Arc::new(tool)
+    }
 }
 
 /// A function without inner state.
@@ -73,6 +80,7 @@ impl Tool for PythonTool {
 struct PythonStatefulTool {
     tool: PythonTool,
     scope: StateScope,
+    initial: PythonState,
 }
 
 /// What a function finds in its `inner_state`: JSON kept as text, so that integers stay exact.
@@ -98,7 +106,7 @@ impl StatefulTool for PythonStatefulTool {
     }
 
     fn initial(&self, _: Option<&str>) -> PythonState {
-        PythonState::default()
+        self.initial.clone()
     }
 
     fn work(self: Arc<Self>, invocation: Invocation, state: PythonState) -> StateWork<PythonState> {

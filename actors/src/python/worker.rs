@@ -1,6 +1,6 @@
 //! ```text
 //! PythonWorkerActor
-//! Receives  Load; RunCall and Forget from the tools of its file; Retire; its process's frames as a stream
+//! Receives  Load; RunCall and Forget from the tools of its file; Restart, Retire; its process's frames as a stream
 //! Sends     nothing: answers go to the waiting tool, progress to the call's list
 //! Owns      one Python process at a time, the calls that wait for it and those that it runs
 //! Lives on  one arbiter, chosen when the file is added
@@ -21,6 +21,7 @@ use super::frames::{Described, FromWorker, Op, call_frame, cancel_frame};
 use super::lanes::{Lanes, RunCall};
 use super::process::{End, Event, WorkerProcess};
 use crate::placement::Seat;
+use crate::reply::MAILBOX;
 
 /// What a file gives.
 #[derive(Debug)]
@@ -44,6 +45,12 @@ pub(super) struct Forget(pub(super) u64);
 #[rtype(result = "()")]
 pub(super) struct Retire;
 
+/// Ends the process once the calls that it has begun are answered; those that wait go to the next one. The reply comes
+/// when it is gone.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Restart;
+
 /// Runs the functions of one Python file in a process of its own.
 pub(super) struct PythonWorkerActor {
     config: Arc<PythonConfig>,
@@ -56,6 +63,7 @@ pub(super) struct PythonWorkerActor {
     under_way: FxHashMap<u64, UnderWay>,
     loading: Vec<oneshot::Sender<Result<Loaded, String>>>,
     retiring: Vec<oneshot::Sender<()>>,
+    restarting: Vec<oneshot::Sender<()>>,
     _seat: Option<Seat>,
 }
 
@@ -109,6 +117,7 @@ impl PythonWorkerActor {
             under_way: FxHashMap::default(),
             loading: Vec::new(),
             retiring: Vec::new(),
+            restarting: Vec::new(),
             _seat: seat,
         }
     }
@@ -151,7 +160,7 @@ impl PythonWorkerActor {
     fn dispatch(&mut self, ctx: &mut Context<Self>) {
         match &self.current {
             None if self.lanes.has_waiting() => self.start_process(ctx),
-            Some(current) if current.phase == Phase::Ready => {
+            Some(current) if current.phase == Phase::Ready && self.restarting.is_empty() => {
                 while let Some(mut call) = self.lanes.next() {
                     current.process.send(call_frame(
                         call.id,
@@ -166,7 +175,20 @@ impl PythonWorkerActor {
             }
             _ => {}
         }
+        self.restart_when_idle();
         self.retire_when_idle();
+    }
+
+    /// Ends the process if it is to be replaced and has answered what it has begun.
+    fn restart_when_idle(&mut self) {
+        let Some(current) = self.current.as_mut().filter(|_| !self.restarting.is_empty()) else { return };
+        match current.phase {
+            // What waits for its import is answered first.
+            Phase::Loading | Phase::TooSlow | Phase::Leaving => {}
+            _ if self.under_way.is_empty() => current.leave(),
+            _ if self.under_way.values().all(|work| work.forgotten) => current.process.kill(),
+            Phase::Ready | Phase::Condemned => {}
+        }
     }
 
     fn retire_when_idle(&mut self) {
@@ -239,6 +261,10 @@ impl PythonWorkerActor {
 
     fn process_ended(&mut self, end: &End, ctx: &mut Context<Self>) {
         let phase = self.current.take().map(|current| current.phase);
+        for waiting in self.restarting.drain(..) {
+            // Who asked may have gone.
+            let _ = waiting.send(());
+        }
         self.lanes.all_ended();
         for (_, work) in self.under_way.drain() {
             let answer = lost(&work.call.function.name, end);
@@ -260,8 +286,7 @@ impl Actor for PythonWorkerActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        // Callers hold permits; actix's own bound would only make senders lazy.
-        ctx.set_mailbox_capacity(usize::MAX);
+        ctx.set_mailbox_capacity(MAILBOX);
     }
 }
 
@@ -305,6 +330,7 @@ impl Handler<Forget> for PythonWorkerActor {
             work.stuck = true;
         }
         self.reconsider();
+        self.restart_when_idle();
         self.retire_when_idle();
     }
 }
@@ -325,6 +351,20 @@ impl Handler<Retire> for PythonWorkerActor {
         let (send, receive) = oneshot::channel();
         self.retiring.push(send);
         self.retire_when_idle();
+        Box::pin(async { receive.await.unwrap_or_default() })
+    }
+}
+
+impl Handler<Restart> for PythonWorkerActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Restart, _: &mut Self::Context) -> Self::Result {
+        if self.current.is_none() {
+            return Box::pin(async {});
+        }
+        let (send, receive) = oneshot::channel();
+        self.restarting.push(send);
+        self.restart_when_idle();
         Box::pin(async { receive.await.unwrap_or_default() })
     }
 }

@@ -28,6 +28,22 @@ impl SandboxNetwork {
     }
 }
 
+/// Which calls of the kernel the code in a container may make.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SandboxSeccomp {
+    /// Those that programs need which compute, write files, start processes and use the network that there is; on
+    /// itself alone a process may set limits, priority and processors, and sockets are of the families `AF_UNIX`,
+    /// `AF_INET` and `AF_INET6`, with a network also `AF_NETLINK`. Debuggers and 32-bit programs do not work.
+    #[default]
+    Own,
+    /// Those of the daemon's profile. Code can then lower the limits of the container's first process; such a container
+    /// takes no further run.
+    Daemon,
+    /// Those of the profile in this file, in Docker's JSON form. It is read for each container.
+    File(PathBuf),
+}
+
 /// A folder of this machine that a container sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxMount {
@@ -59,9 +75,10 @@ pub struct SandboxConfig {
     pub python: String,
     /// The folder that runs begin in, in memory of its own. Default `/workspace`.
     pub working_dir: String,
-    /// Size of that folder, in bytes. Default 128 MiB: a quarter of the memory, which it counts into.
+    /// Size of that folder, in bytes; it takes a file for each 4 KiB of it, but 1,024 in any case. Default 128 MiB: a
+    /// quarter of the memory, which it counts into.
     pub workspace_bytes: u64,
-    /// Size of `/tmp`, in bytes. Default 64 MiB.
+    /// Size of `/tmp`, in bytes, with as many files. Default 64 MiB.
     pub tmp_bytes: u64,
     /// Size of `/dev/shm`, in bytes. Default 16 MiB: enough for semaphores.
     pub shm_bytes: u64,
@@ -85,6 +102,9 @@ pub struct SandboxConfig {
     pub capabilities: Vec<String>,
     /// Whether a program may gain rights that its caller has not, as `sudo` does. Default false.
     pub new_privileges: bool,
+    /// Which calls of the kernel its code may make. Default: a profile of our own, narrower than the daemon's. Who adds
+    /// [`capabilities`](Self::capabilities) may need another.
+    pub seccomp: SandboxSeccomp,
     /// Variables of its environment, beside `PATH`, `HOME` and `LANG`. Nothing of this process's is inherited.
     pub env: BTreeMap<String, String>,
     /// The OCI runtime, such as `runsc`. Default: the daemon's.
@@ -129,6 +149,7 @@ impl Default for SandboxConfig {
             user: "1000:1000".to_owned(),
             capabilities: Vec::new(),
             new_privileges: false,
+            seccomp: SandboxSeccomp::Own,
             env: BTreeMap::new(),
             runtime: None,
             auto_remove: true,

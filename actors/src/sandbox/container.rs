@@ -11,12 +11,14 @@ use super::{
     docker::{Daemon, Input, Output},
     error::SandboxError,
     owner::Owner,
+    security::Security,
 };
 
 /// The agent's source, in the order of its parts.
 const AGENT: &str = concat!(
     include_str!("agent/wire.py"),
     include_str!("agent/processes.py"),
+    include_str!("agent/condition.py"),
     include_str!("agent/files.py"),
     include_str!("agent/child.py"),
     include_str!("agent/session.py"),
@@ -29,6 +31,11 @@ const BEGIN: &str = "import sys; exec(compile(sys.argv[1], '<agent>', 'exec'))";
 
 /// Ends when its input ends, as the agent does.
 const WITHOUT_AGENT: &str = "cat >/dev/null";
+
+/// A folder in memory takes one file for so many of its bytes, as a small page, and this many in any case: empty files
+/// take memory of the kernel, too.
+const BYTES_FOR_A_FILE: u64 = 4096;
+const FEWEST_FILES: u64 = 1024;
 
 /// What serves a container's runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +86,9 @@ impl Container {
         let mut made = Made { daemon: daemon.clone(), name: Some(owner.container_name(&config.name)) };
         let name = made.name.clone().unwrap_or_default();
         let started = async {
-            let (id, warnings) = daemon.create(&name, &config.image, body(config, owner, &service)).await?;
+            let security = Security::of(config, daemon)?;
+            let body = body(config, owner, &service, &security);
+            let (id, warnings) = daemon.create(&name, &config.image, body).await?;
             if !config.without_limits
                 && let Some(reason) = warnings.into_iter().find(|warning| is_about_limits(warning))
             {
@@ -136,7 +145,12 @@ fn is_about_limits(warning: &str) -> bool {
     no_limit.iter().any(|text| warning.contains(text))
 }
 
-fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCreateBody {
+fn body(
+    config: &SandboxConfig,
+    owner: &Owner,
+    service: &Service,
+    security: &Security,
+) -> ContainerCreateBody {
     let life = Some(config.life);
     let (command, life) = match service {
         Service::Agent => (vec![&*config.python, "-I", "-S", "-B", "-c", BEGIN, AGENT], life),
@@ -146,7 +160,7 @@ fn body(config: &SandboxConfig, owner: &Owner, service: &Service) -> ContainerCr
         Service::Program(command) => (command.iter().map(String::as_str).collect(), None),
     };
     // A program knows nothing of the duties of a first process.
-    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config) };
+    let host_config = HostConfig { init: Some(life.is_none()), ..host_config(config, security) };
     ContainerCreateBody {
         image: Some(config.image.clone()),
         entrypoint: Some(config.entrypoint.clone()),
@@ -178,22 +192,22 @@ fn environment(config: &SandboxConfig) -> Vec<String> {
     variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn host_config(config: &SandboxConfig) -> HostConfig {
+fn host_config(config: &SandboxConfig, security: &Security) -> HostConfig {
     let memory = i64::try_from(config.memory_bytes).unwrap_or(i64::MAX);
     let most = |name: &str, limit: u32| ResourcesUlimits {
         name: Some(name.to_owned()),
         soft: Some(limit.into()),
         hard: Some(limit.into()),
     };
-    let folder = |bytes: u64| format!("rw,exec,nosuid,nodev,mode=1777,size={bytes}");
+    let folder = |bytes: u64| {
+        let files = (bytes / BYTES_FOR_A_FILE).max(FEWEST_FILES);
+        let files = if security.bounds_files { format!(",nr_inodes={files}") } else { String::new() };
+        format!("rw,exec,nosuid,nodev,mode=1777,size={bytes}{files}")
+    };
     let folders = [
         (config.working_dir.clone(), folder(config.workspace_bytes)),
         ("/tmp".to_owned(), folder(config.tmp_bytes)),
     ];
-    let mut security = Vec::new();
-    if !config.new_privileges {
-        security.push("no-new-privileges".to_owned());
-    }
     HostConfig {
         network_mode: Some(config.network.mode().to_owned()),
         readonly_rootfs: Some(!config.writable_root),
@@ -209,7 +223,7 @@ fn host_config(config: &SandboxConfig) -> HostConfig {
         ulimits: Some(vec![most("nofile", config.open_files), most("core", 0)]),
         cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(config.capabilities.clone()),
-        security_opt: Some(security),
+        security_opt: Some(security.options.clone()),
         runtime: config.runtime.clone(),
         auto_remove: Some(config.auto_remove),
         // What the first process prints is our business, and the daemon's disk has no limit.

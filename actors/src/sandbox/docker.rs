@@ -20,6 +20,7 @@ use tokio::{
 };
 
 use super::error::SandboxError;
+use crate::moment;
 
 /// How long the daemon may take for one answer. A busy one takes seconds to start a container.
 const ANSWER_SECONDS: u64 = 120;
@@ -38,6 +39,8 @@ pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 pub(crate) struct Daemon {
     pub(super) docker: Docker,
     address: String,
+    /// Whether it is Podman, which takes some settings in other forms.
+    pub(super) is_podman: bool,
 }
 
 impl Daemon {
@@ -59,7 +62,9 @@ impl Daemon {
             Docker::connect_with_http(&address, ANSWER_SECONDS, version)
         };
         let docker = docker.map_err(unreachable)?.negotiate_version().await.map_err(unreachable)?;
-        Ok(Self { docker, address })
+        let parts = docker.version().await.map_err(unreachable)?.components.unwrap_or_default();
+        let is_podman = parts.iter().any(|part| part.name.contains("Podman"));
+        Ok(Self { docker, address, is_podman })
     }
 
     /// The version of the daemon.
@@ -152,7 +157,7 @@ impl Daemon {
 
     /// Ends and removes a container, and returns when it is gone. It is no error when it is not there.
     pub(super) async fn remove(&self, id: &str) -> Result<(), SandboxError> {
-        let patience = Instant::now() + REMOVAL;
+        let patience = moment::from_now(REMOVAL);
         loop {
             let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             match self.docker.remove_container(id, Some(options)).await {

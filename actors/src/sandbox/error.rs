@@ -99,9 +99,7 @@ impl From<SandboxError> for Failure {
         let text = error.to_string();
         match error {
             SandboxError::Died { .. } => Self::lost(text),
-            SandboxError::NotRun { .. } | SandboxError::File { .. } | SandboxError::NotBuilt { .. } => {
-                Self::failed(text)
-            }
+            SandboxError::File { .. } | SandboxError::NotBuilt { .. } => Self::failed(text),
             _ => Self::not_started(text),
         }
     }

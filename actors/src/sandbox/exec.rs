@@ -10,6 +10,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::moment;
+
 use super::{
     container::unique,
     docker::{Daemon, Output},
@@ -44,7 +46,7 @@ pub(super) async fn run(
     let _ = input.shutdown().await;
     let mut printed = Printed { output, request, most, result: ExecResult::default() };
     tokio::select! {
-        ended = timeout_at(begun + limit, printed.read()) => printed.result.timed_out = ended.is_err(),
+        ended = timeout_at(moment::after(begun, limit), printed.read()) => printed.result.timed_out = ended.is_err(),
         () = stop.cancelled() => printed.result.cancelled = true,
     }
     let (_, mut ending, _) = daemon.exec(container, command(END)).await?;

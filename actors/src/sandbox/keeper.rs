@@ -1,11 +1,13 @@
 //! ```text
 //! SandboxPoolActor
-//! Receives  Lease, GiveBack, Forget, WarmUp, Count, Close; Up, Cleared, Gone from its own tasks
+//! Receives  Lease, GiveBack, Forget, WarmUp, Count, Release, Close; Up, Cleared, Gone from its own tasks
 //! Sends     Start and Stop to its sandboxes, from tasks
 //! Owns      which sandboxes there are, and who has them
 //! Lives on  the arbiter that its pool was given
 //! Fails     never by a sandbox's fault: one that cannot be started fails those who wait for one
 //! ```
+
+mod forget;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,6 +27,8 @@ use super::{
     pool::{SandboxLease, SandboxPoolConfig, SandboxPoolStatus},
 };
 use crate::reply::{MAILBOX, post};
+
+pub(super) use self::forget::Forget;
 
 /// How often idle sandboxes are looked for.
 const LOOK: Duration = Duration::from_secs(1);
@@ -52,15 +56,15 @@ pub(super) struct GiveBack(pub(super) u64);
 #[rtype(result = "()")]
 pub(super) struct WarmUp;
 
-/// Ends the sandbox of an agent that is gone.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Forget(pub(super) String);
-
 /// Counts them.
 #[derive(Message)]
 #[rtype(result = "SandboxPoolStatus")]
 pub(super) struct Count;
+
+/// Ends those that nobody uses, and the others when they are given back.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Release;
 
 /// Ends them all.
 #[derive(Message)]
@@ -96,6 +100,8 @@ struct Leased {
     agent: Option<String>,
     /// How many calls have it now.
     users: usize,
+    /// Nobody gets it any more.
+    released: bool,
 }
 
 struct Waiting {
@@ -202,7 +208,12 @@ impl SandboxPoolActor {
         let ticket = self.next();
         let sandbox = kept.sandbox.clone();
         let uses = kept.uses + 1;
-        let leased = Leased { kept: Kept { uses, ..kept }, agent: agent.clone(), users: answers.len() };
+        let leased = Leased {
+            kept: Kept { uses, ..kept },
+            agent: agent.clone(),
+            users: answers.len(),
+            released: false,
+        };
         self.leased.insert(ticket, leased);
         if let Some(agent) = agent {
             self.agents.insert(agent, ticket);
@@ -223,7 +234,8 @@ impl SandboxPoolActor {
 
     fn take_lease(&mut self, ticket: u64) -> Option<Kept> {
         let leased = self.leased.remove(&ticket)?;
-        if let Some(agent) = &leased.agent {
+        // After a release it may be the agent's next one that is there.
+        if let Some(agent) = leased.agent.as_ref().filter(|_| !leased.released) {
             self.agents.remove(agent);
         }
         Some(leased.kept)
@@ -360,14 +372,18 @@ impl Handler<GiveBack> for SandboxPoolActor {
         let Some(leased) = self.leased.get_mut(&ticket) else { return };
         leased.users -= 1;
         leased.kept.free = Instant::now();
-        if leased.users > 0 || (leased.agent.is_some() && leased.kept.sandbox.is_up()) {
+        let stays = leased.agent.is_some() && !leased.released && leased.kept.sandbox.is_up();
+        if leased.users > 0 || stays {
             if !self.waiting.is_empty() {
                 self.serve(ctx);
             }
             return;
         }
-        if let Some(kept) = self.take_lease(ticket) {
-            self.recycle(kept, ctx);
+        let released = leased.released;
+        match self.take_lease(ticket) {
+            Some(kept) if released => self.end(kept, ctx),
+            Some(kept) => self.recycle(kept, ctx),
+            None => {}
         }
     }
 }
@@ -415,18 +431,6 @@ impl Handler<Gone> for SandboxPoolActor {
     }
 }
 
-impl Handler<Forget> for SandboxPoolActor {
-    type Result = ();
-
-    fn handle(&mut self, Forget(agent): Forget, ctx: &mut Self::Context) {
-        let unused = |ticket: &u64| self.leased.get(ticket).is_some_and(|leased| leased.users == 0);
-        let Some(ticket) = self.agents.get(&agent).copied().filter(unused) else { return };
-        if let Some(kept) = self.take_lease(ticket) {
-            self.end(kept, ctx);
-        }
-    }
-}
-
 impl Handler<WarmUp> for SandboxPoolActor {
     type Result = ();
 
@@ -446,6 +450,29 @@ impl Handler<Count> for SandboxPoolActor {
             ending: self.ending,
             waiting: self.waiting.len(),
         })
+    }
+}
+
+impl Handler<Release> for SandboxPoolActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Release, ctx: &mut Self::Context) -> Self::Result {
+        self.agents.clear();
+        let unused = self.leased.extract_if(|_, leased| {
+            leased.released = true;
+            leased.users == 0
+        });
+        let unused: Vec<_> = unused.map(|(_, leased)| leased.kept.sandbox).collect();
+        let all: Vec<_> = unused.into_iter().chain(self.warm.drain(..).map(|kept| kept.sandbox)).collect();
+        self.ending += all.len();
+        let pool = ctx.address();
+        Box::pin(stream::iter(all).for_each_concurrent(None, move |sandbox| {
+            let pool = pool.clone();
+            async move {
+                stop(sandbox).await;
+                post(&pool, Gone);
+            }
+        }))
     }
 }
 

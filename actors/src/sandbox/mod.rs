@@ -26,13 +26,15 @@ mod pool;
 mod program;
 mod run;
 mod runner;
+mod seccomp;
+mod security;
 mod session;
 mod wire;
 
 #[cfg(feature = "python")]
 pub(crate) use self::program::SandboxProgram;
 pub use self::{
-    config::{SandboxConfig, SandboxMount, SandboxNetwork},
+    config::{SandboxConfig, SandboxMount, SandboxNetwork, SandboxSeccomp},
     error::SandboxError,
     files::SandboxFile,
     handle::Sandbox,

@@ -16,7 +16,7 @@ use super::{
     docker::Daemon,
     error::SandboxError,
     handle::Sandbox,
-    keeper::{Close, Count, Forget, GiveBack, Lease, SandboxPoolActor, WarmUp},
+    keeper::{Close, Count, Forget, GiveBack, Lease, Release, SandboxPoolActor, WarmUp},
 };
 use crate::{Yard, reply::post};
 
@@ -157,6 +157,15 @@ impl SandboxPool {
         match self.0.actor.get() {
             Some(actor) => actor.send(Count).await.unwrap_or_default(),
             None => SandboxPoolStatus::default(),
+        }
+    }
+
+    /// Ends all sandboxes that nobody uses at the moment, also those of agents, with their files and sessions, and
+    /// returns when they are gone. Those in use follow when they are given back. Who asks from now on gets a new one.
+    pub async fn release(&self) {
+        if let Some(actor) = self.0.actor.get() {
+            // Without its actor there are none.
+            let _ = actor.send(Release).await;
         }
     }
 

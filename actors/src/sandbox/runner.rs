@@ -4,7 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolyard_contract::{Failure, Invocation, Output, Reply, Runner, Tool, ToolFuture, ToolReturn, name};
+use toolyard_contract::{
+    Failure, Invocation, Output, Reply, Runner, Tool, ToolFuture, ToolReturn, name, runner::no_state,
+};
 
 use super::{
     container::unique,
@@ -18,7 +20,7 @@ const DRIVER: &str = include_str!("runner.py");
 /// Runs Python functions in sandboxes, in the place of the tools' own bodies: set it with
 /// [`ExecuteOptions::runner`](crate::ExecuteOptions::runner), or on a single tool with [`run_in`](Self::run_in).
 ///
-/// Each call is a process of its own; an agent's calls share a container and its files.
+/// It takes no tools that keep state. Each call is a process of its own; an agent's calls share a container and its files.
 pub struct SandboxRunner {
     pool: SandboxPool,
     /// By the keys of the tools' names.
@@ -53,9 +55,10 @@ impl SandboxRunner {
         self
     }
 
-    /// Gives a tool like this one whose calls always run here.
+    /// Gives a tool like this one whose calls always run here. Calls of a tool that keeps state are `not_started`.
     pub fn run_in(self: &Arc<Self>, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        Arc::new(Elsewhere { tool, runner: self.clone() })
+        let keeps_state = tool.state().is_some();
+        Arc::new(Elsewhere { tool, keeps_state, runner: self.clone() })
     }
 }
 
@@ -123,6 +126,7 @@ fn judge(result: &ExecResult, mark: &str) -> ToolReturn {
 /// A tool whose calls run somewhere else.
 struct Elsewhere {
     tool: Arc<dyn Tool>,
+    keeps_state: bool,
     runner: Arc<SandboxRunner>,
 }
 
@@ -151,7 +155,18 @@ impl Tool for Elsewhere {
         self.tool.permission_check(arguments, context)
     }
 
+    fn call_off(&self, kept: &serde_json::Value) {
+        self.tool.call_off(kept);
+    }
+
+    fn retire(&self) -> futures::future::BoxFuture<'static, ()> {
+        self.tool.retire()
+    }
+
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
+        if self.keeps_state {
+            return ToolFuture::ready(Err(Failure::not_started(no_state(&self.spec().name))));
+        }
         self.runner.run(self.tool.clone(), invocation)
     }
 }

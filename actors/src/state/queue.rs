@@ -10,6 +10,7 @@ use toolyard_contract::{Outcome, RowKey};
 use super::StateActor;
 use crate::{
     mail::Answers,
+    moment,
     reply::{Finished, Group, post},
 };
 
@@ -39,7 +40,7 @@ impl Queue {
             return;
         }
         let (key, run) = (key.clone(), group.run.clone());
-        let give_up = Instant::now() + run.patience();
+        let give_up = moment::from_now(run.patience());
         let wake = group.run.deadline().map_or(give_up, |deadline| deadline.min(give_up));
         let watch = async move {
             let mut seen = 0;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use toolyard_contract::RowKey;
 
 use super::SharedShard;
-use crate::supervisor::catalog::spread;
+use crate::supervisor::catalog::{Route, spread};
 
 /// All shards of one tool.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct RowTable(Arc<[SharedShard]>);
 
 impl FromIterator<SharedShard> for RowTable {
@@ -29,5 +29,17 @@ impl RowTable {
 
     pub(crate) fn shard(&self, key: &RowKey) -> &SharedShard {
         &self.0[self.place_of(key)]
+    }
+}
+
+impl Route {
+    /// Tells whether the row that an agent's calls work on was ever used; `None` without state.
+    pub(crate) fn has_row(&self, agent: Option<&Arc<str>>) -> Option<bool> {
+        match (self, self.row(agent)) {
+            (Self::State { rows, .. }, Some(key)) if !rows.0.is_empty() => {
+                Some(rows.shard(&key).lock().contains(&key))
+            }
+            _ => None,
+        }
     }
 }

@@ -67,12 +67,9 @@ impl Route {
         }
     }
 
-    /// Tells whether the row that an agent's calls work on was ever used; `None` without state.
-    pub(crate) fn has_row(&self, agent: Option<&Arc<str>>) -> Option<bool> {
-        match (self, self.row(agent)) {
-            (Self::State { rows, .. }, Some(key)) => Some(rows.shard(&key).lock().contains(&key)),
-            _ => None,
-        }
+    /// Tells whether the tool keeps state.
+    pub(crate) fn keeps_state(&self) -> bool {
+        matches!(self, Self::State { .. })
     }
 
     /// Tells whether calls may be sent now; replaces an actor that died.
@@ -185,6 +182,15 @@ impl Entry {
             input: OnceLock::new(),
             output: OnceLock::new(),
         }
+    }
+
+    /// A tool that no actor stands behind: its calls can be checked and judged, not sent.
+    pub(crate) fn detached(tool: Arc<dyn Tool>) -> Self {
+        Self::new(
+            tool,
+            Route::State { scope: StateScope::Engine, shards: Vec::new(), rows: RowTable::default() },
+            Vec::new(),
+        )
     }
 
     /// The tool.
@@ -469,7 +475,8 @@ impl Catalog {
     /// Lets `alias` stand for the tool `target`, unless a tool has that name.
     pub(crate) fn add_alias(&mut self, alias: &str, target: &str) -> Result<(), CatalogError> {
         self.aliases.insert(alias, target);
-        self.aliases.follow(alias, |_| false)?;
+        let is_tool = |name: &str| self.by_name.contains_key(name::key(name).as_ref());
+        self.aliases.follow(alias, is_tool)?;
         Ok(())
     }
 }

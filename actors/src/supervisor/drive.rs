@@ -23,6 +23,7 @@ use crate::{
     event::{EventKind, WaitsFor},
     mail::Filed,
     messages::Report,
+    moment,
     reply::{Finished, Group, ReadyCall},
     restart::Readiness,
 };
@@ -158,7 +159,7 @@ impl Driver {
     /// Waits until there is something to do, and does it; answers are only waited for.
     async fn wait(&mut self, run: &Run, shared: &Shared) {
         let wake_at = match self.stopped {
-            Some(stopped) => Some(stopped + GRACE),
+            Some(stopped) => Some(moment::after(stopped, GRACE)),
             None => run.deadline(),
         };
         tokio::select! {
@@ -434,7 +435,7 @@ impl Driver {
         let mut results = Vec::with_capacity(answers.len());
         let all = labels.into_iter().zip(answers).enumerate();
         results.extend(all.filter_map(|(index, (label, answer))| Some(result(index, label, answer?))));
-        let parked = parking.map_or_else(Vec::new, |parking| parking.finish(&mut results));
+        let parked = parking.map_or_else(Vec::new, |parking| parking.finish(run.scope(), &mut results));
         Report { run: id, results, batches, parked, elapsed }
     }
 }

@@ -9,7 +9,7 @@ use compact_str::CompactString;
 use futures::{StreamExt, stream::FuturesUnordered};
 use toolyard_contract::{
     ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
-    ToolCall, Verdict, arguments::inject, plan,
+    Runner, ToolCall, ToolPattern, Verdict, arguments::inject, plan, runner::no_state,
 };
 
 use super::{
@@ -25,11 +25,21 @@ use crate::{
 /// The tools that one list sees: the engine's, then those declared for the list alone.
 pub(crate) struct Scope {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) guests: Option<Catalog>,
+    pub(crate) guests: Option<Arc<Catalog>>,
     pub(crate) activation: ActivationController,
+    /// Patterns of the tools that it may call; all of these lists of them count.
+    pub(crate) only: Vec<Arc<[ToolPattern]>>,
 }
 
 impl Scope {
+    /// Tells whether the list may call a tool.
+    fn may_call(&self, entry: &Entry) -> bool {
+        let matches = |patterns: &Arc<[ToolPattern]>| {
+            patterns.iter().any(|pattern| pattern.matches(&entry.spec().name))
+        };
+        self.only.iter().all(matches)
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&Arc<Entry>> {
         self.catalog.get(name).or_else(|| self.guests.as_ref()?.get(name))
     }
@@ -192,11 +202,23 @@ fn permit(
 
 fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions) -> Result<Fit, Finished> {
     let Some(entry) = scope.get(name) else {
-        let error = scope.catalog.unknown(name, |entry| entry.is_active(&scope.activation));
+        let error =
+            scope.catalog.unknown(name, |entry| entry.is_active(&scope.activation) && scope.may_call(entry));
         return Err(Finished::without_output(Outcome::UnknownTool, error));
     };
     if !entry.is_active(&scope.activation) {
         return Err(Finished::without_output(Outcome::Inactive, entry.inactive()));
+    }
+    if !scope.may_call(entry) {
+        let error =
+            format!("tool {name:?}: the call that submitted this list does not let it call this tool");
+        return Err(Finished::without_output(Outcome::Inactive, error));
+    }
+    if let Some(runner) = &options.runner
+        && entry.route.keeps_state()
+        && !takes_state(&**runner, entry)
+    {
+        return Err(Finished::without_output(Outcome::NotStarted, no_state(&entry.spec().name)));
     }
     if let Some(row) = entry.route.row(options.agent.as_ref())
         && options.ancestry.held.iter().any(|(tool, held)| *tool == entry.spec().name && *held == row)
@@ -224,6 +246,11 @@ fn fit(scope: &Scope, name: &str, arguments: Arguments, options: &ExecuteOptions
     let text = entry.check_arguments(text, is_plain).map_err(bad)?;
     let decision = decide(entry, &text, &context)?;
     Ok(Fit { run: Runnable { entry: entry.clone(), arguments: text }, decision, own_arguments })
+}
+
+/// Asks a runner, whose code may panic, whether it takes a tool that keeps state.
+fn takes_state(runner: &dyn Runner, entry: &Entry) -> bool {
+    catch_unwind(AssertUnwindSafe(|| runner.takes_state(&*entry.tool))).unwrap_or(false)
 }
 
 /// Asks the tool, whose code may panic, whether the call may overlap.

@@ -65,8 +65,8 @@ impl Judging {
         let Self { shared, admission, agent, scope, gate, options, control, permit } = self;
         let Gated { labels, refused, asking, judged, runnable, plan } = gate.plan();
         let id = RunId(shared.runs.fetch_add(1, Ordering::Relaxed) + 1);
-        let run = Arc::new(Run::new(id, &shared, &options, labels, control));
-        let mut parking = Parking::new(&shared, scope, &options);
+        let run = Arc::new(Run::new(id, &shared, &options, scope, labels, control));
+        let mut parking = Parking::new(&shared, &options);
         if run.listens() {
             run.emit(EventKind::ListAccepted {
                 calls: run.labels().len(),

@@ -13,6 +13,7 @@ pub(crate) mod control;
 mod drive;
 pub(crate) mod gate;
 mod judging;
+pub(crate) mod nested;
 pub(crate) mod parking;
 pub(crate) mod run;
 
@@ -153,7 +154,7 @@ impl Handler<Stop> for SupervisorActor {
                 let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
                 crate::mcp::close_sessions(sessions).await;
             }
-            shared.retire_tools().await;
+            shared.let_go(true).await;
             #[cfg(feature = "docker")]
             {
                 let pools = std::mem::take(&mut *shared.sandboxes.lock());
@@ -270,28 +271,30 @@ impl Shared {
         }
     }
 
-    /// Lets the tools let go of what they hold, within bounds.
-    async fn retire_tools(&self) {
+    /// Lets the tools let go of what they hold, within bounds: for good, or until their next calls.
+    pub(crate) async fn let_go(&self, for_good: bool) {
         const PATIENCE: Duration = Duration::from_secs(10);
         let catalog = self.published.current();
-        let retiring: FuturesUnordered<_> =
-            catalog.entries().iter().map(|entry| entry.tool.retire()).collect();
+        let entries = catalog.entries().iter();
+        let letting_go: FuturesUnordered<_> =
+            entries.map(|entry| if for_good { entry.tool.retire() } else { entry.tool.release() }).collect();
         // What does not let go in time is not waited for.
-        let _ = timeout(PATIENCE, retiring.collect::<()>()).await;
+        let _ = timeout(PATIENCE, letting_go.collect::<()>()).await;
     }
 
     /// The tools that a list sees. Those that it brought along live on this arbiter.
     fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
         let (catalog, activation) = (self.published.current(), self.activation.clone());
+        let only = options.ancestry.only.clone();
         if options.guests.is_empty() {
-            return Ok(Scope { catalog, guests: None, activation });
+            return Ok(Scope { catalog, guests: options.ancestry.guests.clone(), activation, only });
         }
         let (mut guests, here) = (Catalog::default(), Arbiter::current());
         for tool in &options.guests {
             let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
             guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
         }
-        Ok(Scope { catalog, guests: Some(guests), activation })
+        Ok(Scope { catalog, guests: Some(Arc::new(guests)), activation, only })
     }
 
     /// Makes all changes, or none.

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value, value::RawValue};
 use toolyard_contract::{
-    Detail, Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolResult, ToolSpec, name,
+    Arguments, Detail, Need, Outcome, ParkedCall, PermissionCheck, SuspendedCall, ToolCall, ToolResult,
+    ToolSpec, name,
 };
 
 use super::{
@@ -27,17 +28,15 @@ pub(crate) struct Asking {
 /// The calls of one list that wait.
 pub(crate) struct Parking {
     shared: Arc<Shared>,
-    scope: Scope,
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
     calls: Vec<ParkedCall>,
 }
 
 impl Parking {
-    pub(super) fn new(shared: &Arc<Shared>, scope: Scope, options: &ExecuteOptions) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, options: &ExecuteOptions) -> Self {
         Self {
             shared: shared.clone(),
-            scope,
             agent: options.agent.clone(),
             injected: options.injected.clone(),
             calls: Vec::new(),
@@ -58,36 +57,36 @@ impl Parking {
 
     /// Parks the calls whose tools have asked for a value, names every request in its call's result,
     /// and gives the calls that wait, in call order.
-    pub(super) fn finish(mut self, results: &mut [ToolResult]) -> Vec<ParkedCall> {
+    pub(super) fn finish(mut self, scope: &Scope, results: &mut [ToolResult]) -> Vec<ParkedCall> {
         for call in &self.calls {
             results[call.index].request = Some(call.call.request_id.clone());
         }
         let waits = |result: &&mut ToolResult| result.outcome == Outcome::Suspended;
         for result in results.iter_mut().filter(waits).filter(|result| result.request.is_none()) {
-            self.park_asked(result);
+            self.park_asked(scope, result);
         }
-        self.mark_states();
+        self.mark_states(scope);
         self.calls.sort_by_key(|call| call.index);
         self.calls
     }
 
     /// Says of calls whose tools keep state which one it is: at the end, when the list has committed
     /// all that it will.
-    fn mark_states(&mut self) {
+    fn mark_states(&mut self, scope: &Scope) {
         for call in &mut self.calls {
-            let entry = self.scope.get(&call.call.tool);
+            let entry = scope.get(&call.call.tool);
             let used = entry.and_then(|entry| entry.route.has_row(self.agent.as_ref()));
             call.state = used.map(|used| self.shared.origin.mark(used));
         }
     }
 
-    fn park_asked(&mut self, result: &mut ToolResult) {
+    fn park_asked(&mut self, scope: &Scope, result: &mut ToolResult) {
         let kept = result.detail.as_mut().and_then(|detail| detail.kept.take());
         if result.detail.as_deref() == Some(&Detail::default()) {
             result.detail = None;
         }
         let given_back = result.output.take().and_then(|output| self.without_injected(output.to_text()));
-        let (Some(arguments), Some(entry)) = (given_back, self.scope.get(&result.tool).cloned()) else {
+        let (Some(arguments), Some(entry)) = (given_back, scope.get(&result.tool).cloned()) else {
             result.outcome = Outcome::Failed;
             result.error = Some(format!(
                 "tool {:?}: asked for a value, but did not give its arguments back",
@@ -125,12 +124,15 @@ impl Parking {
         kept: Option<Value>,
     ) {
         let binding = self.permissions().bind(spec, policy, self.agent.as_deref());
-        let call = SuspendedCall {
-            request_id: binding.request_id(&spec.name, &arguments),
-            tool: name::key(&label.tool).into_owned(),
-            tool_call_id: label.id.as_text().map(str::trim).unwrap_or_default().to_owned(),
-            arguments: RawValue::from_string(arguments).ok(),
+        let request = binding.request_id(&spec.name, &arguments);
+        let made = ToolCall {
+            name: label.tool.clone(),
+            arguments: Arguments::Json(arguments),
+            id: label.id.clone(),
         };
+        // An alias, or the name that a provider sees, may lead elsewhere when the call goes on.
+        let tool = name::key(&spec.name).into_owned();
+        let call = SuspendedCall { tool, ..SuspendedCall::new(&made, request) };
         self.calls.push(ParkedCall { index, call, need, reason, binding, kept, state: None, claimed: false });
     }
 

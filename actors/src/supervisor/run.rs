@@ -4,19 +4,25 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use rustc_hash::FxHashMap;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use tokio::{runtime::Handle, time::Instant};
 use toolyard_contract::{
-    CallHost, CallId, Outcome, RowKey, RunId, Runner, Standing, SubmitError, ToolCall, ToolResult, ToolSpec,
-    result::micros,
+    CallHost, CallId, InjectPolicy, Outcome, RunId, Runner, Standing, SubmitError, SubmitOptions, ToolCall,
+    ToolResult, ToolSpec, result::micros,
 };
 use tracing::{Span, field::Empty};
 
-use super::{Shared, control::RunControl, gate::Label};
+use super::{
+    Shared,
+    control::RunControl,
+    gate::{Label, Scope},
+    nested::Ancestry,
+};
 use crate::{
     event::{CallInfo, EventKind, WaitsFor},
     mail::{Answers, Filed, Mail},
     messages::{ExecuteCalls, ExecuteOptions},
+    moment,
     reply::Finished,
 };
 
@@ -24,6 +30,9 @@ use crate::{
 pub(crate) struct Run {
     id: RunId,
     agent: Option<Arc<str>>,
+    injected: Option<Arc<Map<String, Value>>>,
+    inject_policy: InjectPolicy,
+    node: Option<Arc<str>>,
     runner: Option<Arc<dyn Runner>>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
@@ -36,17 +45,9 @@ pub(crate) struct Run {
     mail: Mail,
     control: RunControl,
     shared: Arc<Shared>,
+    scope: Scope,
     ancestry: Ancestry,
     span: Span,
-}
-
-/// Where a list comes from: how many calls it is nested in, and on which rows those are at work.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ancestry {
-    pub(crate) depth: usize,
-    pub(crate) held: Vec<(String, RowKey)>,
-    /// The call that submitted it.
-    pub(crate) parent: Option<(RunId, usize)>,
 }
 
 impl Run {
@@ -54,6 +55,7 @@ impl Run {
         id: RunId,
         shared: &Arc<Shared>,
         options: &ExecuteOptions,
+        scope: Scope,
         labels: Vec<Label>,
         control: RunControl,
     ) -> Self {
@@ -67,9 +69,12 @@ impl Run {
         Self {
             id,
             agent,
+            injected: options.injected.clone(),
+            inject_policy: options.inject_policy,
+            node: options.node.clone(),
             runner: options.runner.clone(),
             timeout: options.timeout.or(shared.timeout),
-            deadline: options.deadline.or(shared.deadline).and_then(|deadline| began.checked_add(deadline)),
+            deadline: options.deadline.or(shared.deadline).map(|deadline| moment::after(began, deadline)),
             patience: shared.admissions[0].limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
@@ -78,6 +83,7 @@ impl Run {
             mail: Mail::default(),
             control,
             shared: shared.clone(),
+            scope,
             ancestry: options.ancestry.clone(),
             span,
         }
@@ -91,8 +97,31 @@ impl Run {
         &self.shared
     }
 
+    /// The tools that the list sees.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The values of the runtime.
+    pub(crate) fn injected(&self) -> Option<&Arc<Map<String, Value>>> {
+        self.injected.as_ref()
+    }
+
+    pub(crate) fn inject_policy(&self) -> InjectPolicy {
+        self.inject_policy
+    }
+
+    pub(crate) fn ancestry(&self) -> &Ancestry {
+        &self.ancestry
+    }
+
     pub(crate) fn depth(&self) -> usize {
         self.ancestry.depth
+    }
+
+    /// The behaviour-tree node that the list runs for.
+    pub(super) fn node(&self) -> Option<&Arc<str>> {
+        self.node.as_ref()
     }
 
     pub(crate) fn agent_id(&self) -> Option<&Arc<str>> {
@@ -223,7 +252,8 @@ impl Run {
 
     pub(crate) fn info(&self, position: u32) -> CallInfo {
         let Label { tool, id } = &self.labels[position as usize];
-        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone() }
+        let node = self.node.clone();
+        CallInfo { index: position as usize, tool: tool.clone(), id: id.clone(), node }
     }
 
     /// The span of the list.
@@ -245,7 +275,7 @@ impl Run {
             gen_ai.tool.name = label.tool.as_str(),
             gen_ai.tool.call.id = label.id.as_text(),
             gen_ai.tool.type = "function",
-            wait_us = micros(started - self.began),
+            wait_us = micros(started.saturating_duration_since(self.began)),
             run_us = Empty,
             outcome = Empty,
         )
@@ -305,34 +335,13 @@ impl CallHost for Run {
         position: usize,
         deadline: Option<std::time::Instant>,
         calls: Vec<ToolCall>,
+        options: SubmitOptions,
     ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
         Box::pin(async move {
-            let mut options = ExecuteOptions::new();
-            options.agent.clone_from(&self.agent);
-            options.deadline = deadline.map(|at| at.saturating_duration_since(Instant::now().into_std()));
-            options.ancestry = self.ancestry_of_child(position);
-            let shared = self.shared.clone();
-            let report = shared.run_here(ExecuteCalls::new(calls, options)).await;
+            let options = self.options_of_child(position, deadline, options);
+            let report = self.shared.run_here(ExecuteCalls::new(calls, options)).await;
             let report = report.map_err(|error| SubmitError { reason: error.to_string() })?;
             Ok(report.without_requests().results)
         })
-    }
-}
-
-impl Run {
-    fn ancestry_of_child(&self, position: usize) -> Ancestry {
-        let mut ancestry = Ancestry {
-            depth: self.ancestry.depth + 1,
-            held: self.ancestry.held.clone(),
-            parent: Some((self.id, position)),
-        };
-        let catalog = self.shared.published.current();
-        let entry = self.labels.get(position).and_then(|label| catalog.get(&label.tool));
-        if let Some((entry, row)) =
-            entry.and_then(|entry| Some((entry, entry.route.row(self.agent.as_ref())?)))
-        {
-            ancestry.held.push((entry.spec().name.clone(), row));
-        }
-        ancestry
     }
 }

@@ -12,6 +12,7 @@ use toolyard_contract::{RowKey, StateScope};
 use super::Yard;
 use crate::{
     activity::Leaving,
+    state::RowTable,
     supervisor::{Shared, catalog::Route},
 };
 
@@ -89,7 +90,7 @@ impl Yard {
         let known = shared.admissions.iter().map(|admission| admission.known_agents());
         AgentTables {
             agents: shared.activity.len(),
-            rows: rows.flat_map(|rows| rows.shards()).map(|shard| shard.lock().len()).sum(),
+            rows: rows.flat_map(RowTable::shards).map(|shard| shard.lock().len()).sum(),
             limits: known.clone().map(|(limits, _)| limits).sum(),
             rates: known.map(|(_, rates)| rates).max().unwrap_or(0),
             grants: shared.permissions.grants(),
@@ -110,7 +111,7 @@ async fn watch(shared: Weak<Shared>, age: Duration) {
     const OFTEN: Duration = Duration::from_millis(10);
     const SELDOM: Duration = Duration::from_mins(1);
     loop {
-        sleep((age / 4).clamp(OFTEN, SELDOM)).await;
+        sleep(age.checked_div(4).unwrap_or(age).clamp(OFTEN, SELDOM)).await;
         let Some(shared) = shared.upgrade() else { return };
         if shared.gone.is_cancelled() {
             return;
@@ -150,7 +151,7 @@ impl Shared {
 
 impl Route {
     /// The rows of a tool that has one for each agent.
-    fn agent_rows(&self) -> Option<&crate::state::RowTable> {
+    fn agent_rows(&self) -> Option<&RowTable> {
         match self {
             Self::State { scope: StateScope::Agent, rows, .. } => Some(rows),
             Self::Tool(_) | Self::State { .. } => None,

@@ -8,7 +8,8 @@ use toolyard_contract::{
 };
 
 use super::{
-    DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot, encoding, path_argument::path_argument,
+    DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot, encoding,
+    path_argument::{extract_path, path_argument},
     regular::open_regular,
 };
 
@@ -47,6 +48,13 @@ impl FileReadTool {
     pub fn extensions(mut self, extensions: Extensions) -> Self {
         self.extensions = extensions;
         self
+    }
+
+    /// Gives the path that a call's arguments (the text of a JSON object) name: `path`, or else `input`, trimmed; empty
+    /// text where there is none.
+    #[must_use]
+    pub fn extract_path(arguments: &str) -> String {
+        extract_path(arguments)
     }
 
     fn read(&self, arguments: &Arguments) -> Result<String, FileError> {

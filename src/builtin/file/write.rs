@@ -15,7 +15,9 @@ use toolyard_contract::{
 };
 
 use super::{
-    DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot, path_argument::path_argument, regular::open_regular,
+    DEFAULT_MAX_BYTES, Extensions, FileError, FileRoot,
+    path_argument::{extract_path, path_argument},
+    regular::open_regular,
 };
 
 /// The tool `file_write`: writes a text into one file, or appends it.
@@ -90,6 +92,13 @@ impl FileWriteTool {
     pub fn create_folders(mut self, create: bool) -> Self {
         self.create_folders = create;
         self
+    }
+
+    /// Gives the path that a call's arguments (the text of a JSON object) name: `path`, or else `input`, trimmed; empty
+    /// text where there is none.
+    #[must_use]
+    pub fn extract_path(arguments: &str) -> String {
+        extract_path(arguments)
     }
 
     fn write(&self, arguments: &Arguments, call: &CallContext) -> Result<Output, FileError> {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use toolyard_contract::Failure;
 
-use crate::builtin::web::{WebRequest, read_url};
+use crate::builtin::web::{MOST_HEADERS, WebRequest, read_url};
 
 /// One call, checked.
 pub(super) struct HttpCall {
@@ -86,6 +86,10 @@ fn method(given: Option<&str>) -> Result<Method, Failure> {
 }
 
 fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Failure> {
+    if given.len() > MOST_HEADERS {
+        let text = format!("{} headers are too many: a request has at most {MOST_HEADERS}", given.len());
+        return Err(Failure::bad_arguments(text));
+    }
     let header = |(name, value): (&String, &String)| {
         let bad = |reason: &str| Failure::bad_arguments(format!("header {name:?}: {reason}"));
         let key =

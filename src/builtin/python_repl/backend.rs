@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 /// Starts sessions.
@@ -22,6 +23,8 @@ pub trait ReplBackend: Send + Sync + 'static {
 pub struct SessionSetup {
     /// The modules that its code may import; `None`: any.
     pub allowed_modules: Option<Arc<[String]>>,
+    /// Names that are defined from the beginning, with their values.
+    pub globals: Arc<Map<String, Value>>,
 }
 
 /// There is nothing that could run a session.

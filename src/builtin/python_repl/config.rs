@@ -1,5 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
+use serde_json::{Map, Value};
+
 /// Sets how the tool `python_repl` runs code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -11,6 +13,8 @@ pub struct PythonReplConfig {
     pub max_output_bytes: usize,
     /// The modules that code may import directly. It tells a model what to use, and is no protection. Default: any.
     pub allowed_modules: Option<Arc<[String]>>,
+    /// Names that are defined when a session begins, with their values. Default: none.
+    pub globals: Arc<Map<String, Value>>,
     /// How many sessions may be there at once; the one that was not used for longest makes room. Default 16: each is a
     /// process.
     pub max_sessions: usize,
@@ -25,6 +29,7 @@ impl Default for PythonReplConfig {
             timeout: Duration::from_secs(30),
             max_output_bytes: 10_000,
             allowed_modules: None,
+            globals: Arc::default(),
             max_sessions: 16,
             max_snapshot_bytes: 1_000_000,
         }

@@ -4,8 +4,11 @@
 class Remote:
     MOST_PROCESSES = 16  # a quarter of what a container may have
 
-    def __init__(self, names, allowed_modules):
+    def __init__(self, names, allowed_modules, defined):
+        import json
+
         self._names, self._cells = names, Cells(names)
+        names.update(json.loads(defined))
         if allowed_modules is not None:
             allow_modules(names, allowed_modules)
 

@@ -6,6 +6,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
+use toolyard_actors::moment;
 use toolyard_actors::sandbox::{
     ExecResult, RunRequest, Sandbox, SandboxError, SandboxLease, SandboxPool, SandboxSession,
 };
@@ -78,9 +79,11 @@ impl ReplBackend for Container {
 fn beginning(setup: &SessionSetup) -> String {
     let source = literal(&format!("{SNAPSHOT}\n{CELL}\n{REMOTE}"));
     let allowed = setup.allowed_modules.as_deref().map_or_else(|| "None".to_owned(), literal);
+    // JSON's `true` and `null` are not Python's, so the values go as a text.
+    let defined = literal(&serde_json::to_string(&*setup.globals).unwrap_or_default());
     format!(
         "__toolyard__ = {{}}\nexec({source}, __toolyard__)\n\
-         __toolyard__ = __toolyard__['Remote'](globals(), {allowed})"
+         __toolyard__ = __toolyard__['Remote'](globals(), {allowed}, {defined})"
     )
 }
 
@@ -111,7 +114,7 @@ struct ContainerSession {
 impl ContainerSession {
     async fn told(&self, code: String, until: Instant) -> Option<ExecResult> {
         let request = quietly(code).timeout(until.saturating_duration_since(Instant::now()));
-        let told = timeout_at(until + STOP_WITHIN, self.interpreter.run_request(request)).await;
+        let told = timeout_at(moment::after(until, STOP_WITHIN), self.interpreter.run_request(request)).await;
         told.ok()?.ok().filter(ExecResult::is_success)
     }
 }
@@ -165,7 +168,7 @@ impl ReplSession for ContainerSession {
             let request = quietly(call)
                 .timeout(until.saturating_duration_since(Instant::now()))
                 .output_bytes(most_output);
-            match timeout_at(until + STOP_WITHIN, self.interpreter.run_request(request)).await {
+            match timeout_at(moment::after(until, STOP_WITHIN), self.interpreter.run_request(request)).await {
                 Ok(Ok(result)) => ran(&result, most_output),
                 Ok(Err(error)) => Ran { end: RunEnd::Gone(error.to_string()), ..Ran::default() },
                 Err(_) => Ran { end: RunEnd::TimedOut, ..Ran::default() },

@@ -30,6 +30,8 @@ type Agent = Option<Arc<str>>;
 #[derive(Default)]
 struct Table {
     slots: HashMap<Agent, Slot>,
+    /// Counts how often all sessions were let go: one that was at work then is not kept.
+    released: u64,
     /// Set when the engine has ended: what comes back then is not kept.
     closed: bool,
 }
@@ -71,7 +73,8 @@ impl Sessions {
     ) -> (Found, Option<Box<dyn ReplSession>>, Seat) {
         let agent: Agent = agent.map(Arc::from);
         let mut table = self.0.lock();
-        let seat = |armed| Seat { sessions: self.clone(), agent: agent.clone(), mark, armed };
+        let released = table.released;
+        let seat = |armed| Seat { sessions: self.clone(), agent: agent.clone(), mark, released, armed };
         let mut ended = None;
         let has_place = matches!(table.slots.get(&agent), Some(Slot::Idle { .. }));
         if !has_place && table.taken() >= most {
@@ -113,7 +116,20 @@ impl Sessions {
     pub(super) fn close(&self) -> Vec<Box<dyn ReplSession>> {
         let mut table = self.0.lock();
         table.closed = true;
-        let slots = table.slots.drain();
+        table.take_all()
+    }
+
+    /// Takes all sessions. Those at work end with their calls, and others may begin.
+    pub(super) fn release(&self) -> Vec<Box<dyn ReplSession>> {
+        let mut table = self.0.lock();
+        table.released += 1;
+        table.take_all()
+    }
+}
+
+impl Table {
+    fn take_all(&mut self) -> Vec<Box<dyn ReplSession>> {
+        let slots = self.slots.drain();
         slots
             .filter_map(|(_, slot)| match slot {
                 Slot::Idle { session, .. } => Some(session),
@@ -121,9 +137,7 @@ impl Sessions {
             })
             .collect()
     }
-}
 
-impl Table {
     fn taken(&self) -> usize {
         self.slots.values().filter(|slot| !matches!(slot, Slot::Gone { .. })).count()
     }
@@ -147,6 +161,8 @@ pub(super) struct Seat {
     sessions: Arc<Sessions>,
     agent: Agent,
     mark: u64,
+    /// How often all sessions had been let go when this one was taken.
+    released: u64,
     armed: bool,
 }
 
@@ -165,13 +181,17 @@ impl Seat {
     /// Gives up the place; no session was there.
     pub(super) fn give_up(mut self) {
         self.armed = false;
-        self.sessions.0.lock().slots.remove(&self.agent);
+        let mut table = self.sessions.0.lock();
+        // Else the place is somebody else's already.
+        if table.released == self.released {
+            table.slots.remove(&self.agent);
+        }
     }
 
     fn fill(&mut self, slot: Slot) {
         self.armed = false;
         let mut table = self.sessions.0.lock();
-        if !table.closed {
+        if !table.closed && table.released == self.released {
             table.slots.insert(self.agent.clone(), slot);
         }
     }

@@ -1,9 +1,13 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
+use toolyard_actors::moment;
 use toolyard_contract::{
     Failure, IntoTool, Invocation, StateScope, StateWork, Stateful, StatefulTool, Tool, ToolReturn, ToolSpec,
 };
@@ -57,9 +61,13 @@ impl PythonReplTool {
         let modules = config.allowed_modules.as_ref().map_or_else(String::new, |modules| {
             format!(" Modules that may be imported: {}.", modules.join(", "))
         });
+        let globals = match config.globals.keys().map(String::as_str).collect::<Vec<_>>() {
+            none if none.is_empty() => String::new(),
+            names => format!(" Names that are defined from the beginning: {}.", names.join(", ")),
+        };
         let description = format!(
             "Runs Python code in a session that goes on between calls: names stay defined. Gives what it printed and \
-             the value of a last expression.{modules}"
+             the value of a last expression.{modules}{globals}"
         );
         // Providers refuse `anyOf` at the top of a schema, so the call itself checks that there is code.
         let spec = ToolSpec::new("python_repl")
@@ -90,7 +98,7 @@ impl PythonReplTool {
             Ok(Err(failure)) => return (Err(failure), state),
             Err(_) => return (Err(Failure::not_started("no session could be started in time")), state),
         };
-        let until = Instant::now() + self.config.timeout;
+        let until = moment::from_now(self.config.timeout);
         let ran = session.run(&code, until, self.config.max_output_bytes).await;
         let returned = returned(&ran, news.as_deref(), self.config.timeout.as_secs_f64());
         let gone = match ran.end {
@@ -120,7 +128,7 @@ impl PythonReplTool {
             seat.put_back(session, mark);
             return SessionState { mark, snapshot: None };
         }
-        let saved = session.save(Instant::now() + SAVE_WITHIN, self.config.max_snapshot_bytes).await;
+        let saved = session.save(moment::from_now(SAVE_WITHIN), self.config.max_snapshot_bytes).await;
         if saved.is_some() {
             session.rest();
             seat.put_back(session, mark);
@@ -159,7 +167,10 @@ impl PythonReplTool {
             }
             Found::Nothing => None,
         };
-        let setup = SessionSetup { allowed_modules: self.config.allowed_modules.clone() };
+        let setup = SessionSetup {
+            allowed_modules: self.config.allowed_modules.clone(),
+            globals: self.config.globals.clone(),
+        };
         let mut session = match self.backend.open(agent, setup).await {
             Ok(session) => session,
             Err(unavailable) => {
@@ -170,7 +181,7 @@ impl PythonReplTool {
         let (None, Some(snapshot)) = (&news, &state.snapshot) else {
             return Ok((session, seat, news));
         };
-        let Some(problems) = session.load(snapshot, Instant::now() + SAVE_WITHIN).await else {
+        let Some(problems) = session.load(snapshot, moment::from_now(SAVE_WITHIN)).await else {
             session.end().await;
             seat.give_up();
             return Err(Failure::not_started("the names of the session could not be loaded"));
@@ -213,14 +224,18 @@ impl StatefulTool for PythonReplTool {
         })
     }
 
-    fn retire(&self) -> BoxFuture<'static, ()> {
-        let sessions = self.sessions.close();
-        Box::pin(async move {
-            for session in sessions {
-                session.end().await;
-            }
-        })
+    /// Ends the sessions. Where an agent's row stays, its next session goes on from there.
+    fn release(&self) -> BoxFuture<'static, ()> {
+        end_all(self.sessions.release())
     }
+
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        end_all(self.sessions.close())
+    }
+}
+
+fn end_all(sessions: Vec<Box<dyn ReplSession>>) -> BoxFuture<'static, ()> {
+    Box::pin(join_all(sessions.into_iter().map(|session| session.end())).map(drop))
 }
 
 impl IntoTool for PythonReplTool {

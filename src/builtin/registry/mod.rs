@@ -1,5 +1,6 @@
 //! The tools that can be had by name.
 
+mod provider;
 #[cfg(test)]
 mod tests;
 
@@ -55,6 +56,8 @@ pub struct BuiltinRegistry {
     /// In the order of registration.
     entries: Vec<Entry>,
     aliases: Aliases,
+    /// What it gives as a provider beside its own.
+    custom: Vec<SharedTool>,
 }
 
 struct Entry {
@@ -132,7 +135,6 @@ impl BuiltinRegistry {
     }
 
     /// Makes the shipped tool `name` in another way.
-    #[cfg(any(feature = "http", feature = "python"))]
     pub(crate) fn configure(&mut self, name: &str, make: impl Fn() -> Made + Send + Sync + 'static) {
         self.add(name, make);
     }

@@ -1,4 +1,8 @@
-use toolyard_contract::{CustomTail, Invocation, Resolved, ToolFuture, ToolSet, ToolSpec};
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use toolyard_contract::{
+    CustomTail, Invocation, ProviderError, Resolved, ToolFuture, ToolProvider, ToolSet, ToolSpec,
+};
 
 use super::*;
 
@@ -94,4 +98,35 @@ fn without_names_every_tool_of_the_registry_is_made() {
     let all = ToolSet::resolve(None, &[tool("extra", "custom")], &registry(), CustomTail::Append);
     assert_eq!(shown(&all), ["add shipped", "Read shipped", "web shipped", "extra custom"]);
     assert_eq!(all.failed.len(), 1);
+}
+
+/// What the registry gives as a provider for these options.
+fn provided(registry: &BuiltinRegistry, options: &Value) -> Result<Vec<String>, String> {
+    let options = options.as_object().unwrap().clone();
+    let tools = block_on(registry.get_tools(&options)).map_err(|error: ProviderError| error.to_string())?;
+    Ok(tools.iter().map(|tool| format!("{} {}", tool.spec().name, tool.spec().description_text())).collect())
+}
+
+#[test]
+fn as_a_provider_the_registry_gives_what_the_options_name() {
+    let registry = registry().custom_tools([tool("extra", "custom"), tool("web", "custom")]);
+    let given = |options: Value| provided(&registry, &options);
+    let (all, extra) = (["add shipped", "Read shipped", "web custom"], "extra custom");
+    assert_eq!(given(json!({})).unwrap(), [&all[..], &[extra]].concat());
+    assert_eq!(given(json!({"custom_tools": "omit", "other": 1})).unwrap(), all);
+    assert_eq!(given(json!({"names": ["sum"]})).unwrap(), ["add shipped", extra, "web custom"]);
+    assert_eq!(given(json!({"names": []})).unwrap(), [extra, "web custom"]);
+    assert!(given(json!({"names": [], "custom_tools": "omit"})).unwrap().is_empty());
+    assert_eq!(given(json!({"names": null})).unwrap().len(), 4);
+}
+
+#[test]
+fn as_a_provider_the_registry_says_what_it_cannot_give() {
+    let refused = |options: Value| provided(&registry(), &options).unwrap_err();
+    let unknown = refused(json!({"names": ["add", "wep"]}));
+    assert_eq!(unknown, "option \"names\": no built-in tool is named \"wep\"; there is: web");
+    assert_eq!(refused(json!({"names": ["broken"]})), "tool \"broken\" cannot be made: no interpreter");
+    assert_eq!(refused(json!({"names": "add"})), "option \"names\" must be a list of names");
+    assert_eq!(refused(json!({"names": [1]})), "option \"names\" must be a list of names");
+    assert!(refused(json!({"custom_tools": true})).contains("\"append\" or \"omit\""));
 }

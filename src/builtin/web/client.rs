@@ -5,6 +5,7 @@ use std::{fmt, net::IpAddr, time::Duration};
 use jiff::Timestamp;
 use reqwest::{StatusCode, Url, header::HeaderMap};
 use tokio::time::{Instant, sleep, timeout_at};
+use toolyard_actors::moment;
 
 use super::{
     Body, WebConfig, WebError, WebRequest,
@@ -67,7 +68,7 @@ impl WebClient {
             }
         }
         let attempts = attempts.unwrap_or(self.config.attempts);
-        let until = Instant::now() + self.config.timeout;
+        let until = moment::from_now(self.config.timeout);
         let all_tries = self.try_until(&request, attempts, until);
         timeout_at(until, all_tries).await.unwrap_or_else(|_| {
             let seconds = self.config.timeout.as_secs_f64();
@@ -95,7 +96,7 @@ impl WebClient {
             };
             let pause = retry::pause(tries).max(asked.unwrap_or_default());
             // What cannot be tried in time is better said now.
-            if !passes || tries >= attempts || Instant::now() + pause >= until {
+            if !passes || tries >= attempts || moment::from_now(pause) >= until {
                 return answer;
             }
             sleep(pause).await;

@@ -26,5 +26,5 @@ pub use body::Body;
 pub use client::{WebClient, WebResponse};
 pub use config::{ProxyError, WebConfig};
 pub use error::WebError;
-pub use request::WebRequest;
+pub use request::{MOST_HEADERS, WebRequest};
 pub use resolver::{NameResolver, SystemResolver};

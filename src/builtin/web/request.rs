@@ -21,6 +21,9 @@ pub struct WebRequest {
     pub body: Vec<u8>,
 }
 
+/// How many headers one request may have: several times what servers take, and far less than the library can hold.
+pub const MOST_HEADERS: usize = 256;
+
 /// A request with this header is done once by its server however often it comes.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

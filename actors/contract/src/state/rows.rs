@@ -9,6 +9,7 @@ use std::{
 };
 
 use compact_str::CompactString;
+use futures::future::BoxFuture;
 use hashbrown::{HashMap, hash_map::EntryRef};
 use serde_json::value::RawValue;
 
@@ -16,7 +17,7 @@ use super::{
     Copied, RowKey, RowKeys, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool, cut::Cut,
     read::read,
 };
-use crate::Invocation;
+use crate::{Failure, Invocation, StateReturn};
 
 /// A shard of the tool `T`. A row costs its key, its state and a few bytes; nothing runs for it.
 pub(super) struct Rows<T: StatefulTool> {
@@ -130,6 +131,39 @@ impl<T: StatefulTool> Shard for Rows<T> {
                 (returned, Copied { state: Box::new(state), stamp })
             })),
         }
+    }
+
+    fn begin_elsewhere(
+        &mut self,
+        key: &RowKey,
+        start: &mut dyn FnMut(Box<RawValue>) -> BoxFuture<'static, StateReturn>,
+    ) -> ShardWork {
+        let name = self.tool.spec().name.clone();
+        let Row { state, stamp } = self.row(key);
+        let (before, stamp) = (state.clone(), *stamp);
+        let copy = match serde_json::value::to_raw_value(state) {
+            Ok(copy) => copy,
+            Err(error) => {
+                let failure = Failure::not_started(format!(
+                    "tool {name:?}: its state cannot be written as JSON: {error}"
+                ));
+                return ShardWork::Done(Err(failure));
+            }
+        };
+        let work = start(copy);
+        ShardWork::Waits(Box::pin(async move {
+            let (returned, after) = work.await;
+            let (returned, state) = match after.map(|after| read(after.get())) {
+                None => (returned, before),
+                Some(Ok(state)) => (returned, state),
+                Some(Err(error)) => {
+                    let reason =
+                        format!("tool {name:?}: it ran, and gave back what is not its state: {error}");
+                    (returned.and(Err(Failure::failed(reason))), before)
+                }
+            };
+            (returned, Copied { state: Box::new(state), stamp })
+        }))
     }
 
     fn commit(&mut self, key: &RowKey, copied: Copied) -> Result<(), RowReplaced> {

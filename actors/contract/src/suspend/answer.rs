@@ -29,10 +29,10 @@ impl Answers {
         Self::default()
     }
 
-    /// Adds an answer.
+    /// Adds an answer. Space around the request's id does not count.
     #[must_use]
     pub fn with(mut self, request: impl Into<String>, answer: Answer) -> Self {
-        self.0.push((request.into(), answer));
+        self.0.push((request.into().trim().to_owned(), answer));
         self
     }
 

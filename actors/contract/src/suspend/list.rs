@@ -1,11 +1,11 @@
 //! A list some of whose calls wait: a record that another process, or another engine, can go on with.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{Answer, Answers, Need, ParkedCall, StoreMark};
-use crate::{Batch, CallId, Outcome, ToolResult, result::micros};
+use crate::{Arguments, Batch, CallId, Outcome, ToolResult, result::micros};
 
 /// The version of the record that is written.
 const VERSION: u32 = 1;
@@ -27,6 +27,7 @@ pub struct SuspendedList {
     /// The calls that wait.
     pub parked: Vec<ParkedCall>,
     /// The requests that have been answered or replaced.
+    #[serde(deserialize_with = "trimmed")]
     pub used: Vec<String>,
     /// The declared tools that were answered by their own arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -289,9 +290,8 @@ impl SuspendedList {
             }
             Some(Answer::Input(value)) => Standing::Input { value: value.clone(), kept: parked.kept.clone() },
             Some(Answer::ApproveChanged(arguments)) => {
-                // What is not JSON goes on as text, and is refused by the gate like any other.
-                let raw = RawValue::from_string(arguments.clone());
-                parked.call.arguments = raw.or_else(|_| serde_json::value::to_raw_value(arguments)).ok();
+                // What is no JSON object is refused by the gate like that of any other call.
+                parked.call.arguments = Some(Arguments::Json(arguments.clone()));
                 Standing::Approved
             }
             Some(Answer::Approve | Answer::ApproveForSession) => Standing::Approved,
@@ -331,4 +331,10 @@ impl SuspendedList {
     pub fn add_elapsed(&mut self, elapsed: std::time::Duration) {
         self.elapsed_us = self.elapsed_us.saturating_add(micros(elapsed));
     }
+}
+
+/// Reads ids of requests, around which space does not count.
+fn trimmed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let ids = Vec::<String>::deserialize(deserializer)?;
+    Ok(ids.into_iter().map(|id| id.trim().to_owned()).collect())
 }

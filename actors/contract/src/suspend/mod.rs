@@ -2,10 +2,13 @@
 
 mod answer;
 mod call;
+#[cfg(test)]
+mod call_tests;
 mod list;
 mod parked;
 mod state_mark;
 mod store;
+mod stored;
 #[cfg(test)]
 mod tests;
 

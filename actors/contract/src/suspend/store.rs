@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::SuspendedCall;
-use crate::{Arguments, CallId, ToolCall};
+use crate::{ToolCall, name};
 
-/// Suspended calls, each under the id of its request.
+/// Suspended calls, each under the id of its request. Space around such an id does not count.
 #[derive(Clone, Debug, Default)]
 pub struct SuspensionStore(BTreeMap<String, SuspendedCall>);
 
@@ -36,18 +36,25 @@ impl SuspensionStore {
     }
 
     /// Stores a call under its request; one that was there is replaced, others stay.
-    pub fn put(&mut self, call: SuspendedCall) {
+    pub fn put(&mut self, mut call: SuspendedCall) {
+        if call.spelling.is_empty() {
+            call.spelling.clone_from(&call.tool);
+        }
+        call.tool = name::key(&call.tool).into_owned();
+        for id in [&mut call.request_id, &mut call.tool_call_id] {
+            *id = id.trim().to_owned();
+        }
         self.0.insert(call.request_id.clone(), call);
     }
 
     /// The call that waits for a request.
     pub fn get(&self, request: &str) -> Option<&SuspendedCall> {
-        self.0.get(request)
+        self.0.get(request.trim())
     }
 
     /// Takes a call out.
     pub fn remove(&mut self, request: &str) -> Option<SuspendedCall> {
-        self.0.remove(request)
+        self.0.remove(request.trim())
     }
 
     /// The calls, in the order of their requests' ids.
@@ -62,30 +69,26 @@ impl SuspensionStore {
         true
     }
 
-    /// Finds the call that a request is about: the one with the stored id, tool and arguments, else
-    /// one with the stored tool and arguments and no id that says otherwise.
+    /// Finds the call that a request is about: the one with the stored id, which must ask for the same;
+    /// else the first that asks for the same, whatever its id: models give a call that they repeat a
+    /// new one. Of two tools whose names differ in case alone, the one that is spelled alike is meant.
     ///
     /// # Errors
     /// When a call has the stored id but another tool or other arguments.
     pub fn restore(&self, request: &str, calls: &[ToolCall]) -> Result<Restored, ChangedCall> {
         let Some(stored) = self.get(request) else { return Ok(Restored::NothingStored) };
-        let id = |call: &ToolCall| call.id.as_text().unwrap_or_default().trim().to_owned();
-        let has_id = |call: &ToolCall| !stored.tool_call_id.is_empty() && id(call) == stored.tool_call_id;
-        if let Some(at) = calls.iter().position(|call| has_id(call) && stored.asks_the_same_as(call)) {
+        let first = |has: &dyn Fn(&ToolCall) -> bool| {
+            let asks_the_same = |call: &&ToolCall| stored.asks_the_same_as(call) && has(call);
+            let is_spelled_alike = |call: &ToolCall| call.name.trim() == stored.spelling.trim();
+            let alike = calls.iter().position(|call| asks_the_same(&call) && is_spelled_alike(call));
+            alike.or_else(|| calls.iter().position(|call| asks_the_same(&call)))
+        };
+        if let Some(at) = first(&|call| stored.has_id_of(call)) {
             return Ok(Restored::At(at));
         }
-        if let Some(position) = calls.iter().position(has_id) {
+        if let Some(position) = calls.iter().position(|call| stored.has_id_of(call)) {
             return Err(ChangedCall { position });
         }
-        let may_be = |call: &ToolCall| stored.tool_call_id.is_empty() || id(call).is_empty();
-        if let Some(at) = calls.iter().position(|call| may_be(call) && stored.asks_the_same_as(call)) {
-            return Ok(Restored::At(at));
-        }
-        let arguments = Arguments::Json(stored.arguments_text().to_owned());
-        let mut call = ToolCall::new(stored.tool.clone(), arguments);
-        if !stored.tool_call_id.is_empty() {
-            call.id = CallId::from(stored.tool_call_id.as_str());
-        }
-        Ok(Restored::Stored(call))
+        Ok(first(&|_| true).map_or_else(|| Restored::Stored(stored.to_call()), Restored::At))
     }
 }

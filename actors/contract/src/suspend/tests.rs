@@ -80,7 +80,7 @@ fn a_dictionary_is_read_in_the_normal_form() {
     );
     assert_eq!(
         call.to_dict(),
-        r#"{"tool":"read_file","arguments":{"n": 9007199254740993},"id":"c1","request_id":"r"}"#
+        r#"{"tool":"read_file","spelling":" Read_File ","arguments":{"n": 9007199254740993},"id":"c1","request_id":"r"}"#
     );
     let id_wins = SuspendedCall::from_dict(r#"{"tool":"t","id":"a","tool_call_id":"b"}"#).unwrap();
     assert_eq!((id_wins.tool_call_id.as_str(), id_wins.arguments.is_none()), ("a", true));
@@ -124,7 +124,7 @@ fn a_changed_schema_policy_or_argument_is_noticed() {
     assert!(good.check_unchanged(&spec().input_schema(json!({})), "v1").unwrap_err().contains("schema"));
     assert!(good.check_unchanged(&spec(), "v2").unwrap_err().contains("policy"));
     let mut other = good.clone();
-    other.call.arguments = Some(raw(r#"{"to":"me"}"#));
+    other.call.arguments = Some(Arguments::Json(r#"{"to":"me"}"#.to_owned()));
     assert!(other.check_unchanged(&spec(), "v1").unwrap_err().contains("arguments"));
     let asked = parked(0, "{}", Need::Input);
     assert_eq!(asked.check_unchanged(&spec(), "v2"), Ok(()), "no policy has asked");
@@ -213,7 +213,7 @@ fn a_store_keeps_every_parked_call_and_finds_it_whatever_its_spelling() {
     let spelled = [call(" PAY ", r#"{ "n" : 1 }"#, "")];
     assert!(matches!(store.restore("r1", &spelled), Ok(Restored::At(0))));
     let Ok(Restored::Stored(stored)) = store.restore("r1", &[]) else { panic!("it is stored") };
-    assert_eq!((stored.name.as_str(), stored.id), ("pay", CallId::from("a")));
+    assert_eq!((stored.name.as_str(), stored.id), ("Pay", CallId::from("a")));
     assert!(store.remove("r1").is_some() && store.get("r1").is_none());
 }
 

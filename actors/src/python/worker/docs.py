@@ -1,18 +1,25 @@
-"""Docstrings in Google, NumPy and reST style."""
+"""Docstrings in Google, NumPy, reST and Epydoc style.
+
+What describes parameters goes to the parameters. What comes back and what is raised is left out: a model learns it from
+the result. All other sections, such as notes and warnings, stay in the description.
+"""
 import inspect
 import re
 
-_GOOGLE_SECTION = re.compile(
-    r"^(Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Other Parameters|Returns?|Yields?|Raises"
-    r"|Examples?|Notes?|Attributes|Todo|Warnings?|Warns|See Also|References)\s*:\s*$"
-)
 _PARAMETER_SECTIONS = {
     "args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters",
 }
+_LEFT_OUT_SECTIONS = {"return", "returns", "yield", "yields", "raise", "raises", "receives", "attributes"}
+_GOOGLE_SECTION = re.compile(r"^(\w+(?: \w+)?)\s*:\s*$")
 _GOOGLE_ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\(.*?\))?\s*:\s?(.*)$")
 _NUMPY_ENTRY = re.compile(r"^(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_REST_FIELD = re.compile(r"^:(\w+)([^:]*):\s?(.*)$")
-_REST_PARAMETER = {"param", "parameter", "arg", "argument", "key", "keyword"}
+_UNDERLINE = re.compile(r"^-{3,}\s*$")
+_FIELD = re.compile(r"^[:@](\w+)([^:]*):(?:\s+|$)(.*)$")  # reST begins with a colon, Epydoc with an at sign
+_PARAMETER_FIELDS = {"param", "parameter", "arg", "argument", "key", "keyword", "kwarg", "kwparam"}
+_LEFT_OUT_FIELDS = {
+    "type", "return", "returns", "rtype", "raise", "raises", "except", "exception", "yield", "yields", "ytype",
+    "var", "ivar", "cvar", "vartype",
+}
 
 
 class Doc:
@@ -38,18 +45,27 @@ def parse(text):
     index = 0
     while index < len(lines):
         line = lines[index]
-        underlined = index + 1 < len(lines) and re.match(r"^-{3,}\s*$", lines[index + 1])
-        if underlined and line.strip():
+        google, field = _GOOGLE_SECTION.match(line), _FIELD.match(line)
+        if _is_underlined(lines, index) and _is_taken_out(line):
             index = _numpy_section(lines, index, parameters)
-        elif _GOOGLE_SECTION.match(line):
+        elif google and _is_taken_out(google.group(1)):
             index = _google_section(lines, index, parameters)
-        elif _REST_FIELD.match(line):
-            index = _rest_field(lines, index, parameters)
+        elif field and field.group(1) in _PARAMETER_FIELDS | _LEFT_OUT_FIELDS:
+            index = _field(lines, index, parameters)
         else:
             prose.append(line)
             index += 1
-    short, _, long = "\n".join(prose).strip().partition("\n\n")
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in prose)).strip()
+    short, _, long = text.partition("\n\n")
     return Doc(_joined(short.split("\n")), long.strip(), parameters)
+
+
+def _is_taken_out(title):
+    return title.strip().lower() in _PARAMETER_SECTIONS | _LEFT_OUT_SECTIONS
+
+
+def _is_underlined(lines, index):
+    return bool(lines[index].strip()) and index + 1 < len(lines) and bool(_UNDERLINE.match(lines[index + 1]))
 
 
 def _joined(lines):
@@ -96,7 +112,7 @@ def _numpy_section(lines, index, parameters):
     name, text = None, []
     while index < len(lines):
         line = lines[index]
-        if index + 1 < len(lines) and line.strip() and re.match(r"^-{3,}\s*$", lines[index + 1]):
+        if _is_underlined(lines, index):
             break
         index += 1
         if not wanted or not line.strip():
@@ -113,13 +129,13 @@ def _numpy_section(lines, index, parameters):
     return index
 
 
-def _rest_field(lines, index, parameters):
-    kind, names, first = _REST_FIELD.match(lines[index]).groups()
+def _field(lines, index, parameters):
+    kind, names, first = _FIELD.match(lines[index]).groups()
     text = [first]
     index += 1
     while index < len(lines) and lines[index].strip() and _indent(lines[index]) > 0:
         text.append(lines[index])
         index += 1
-    if kind in _REST_PARAMETER and names.strip():
+    if kind in _PARAMETER_FIELDS and names.strip():
         _keep(parameters, names.split()[-1], text)
     return index

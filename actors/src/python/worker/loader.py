@@ -8,10 +8,9 @@ import sys
 import sysconfig
 import traceback
 
+from toolyard_worker.results import exact_json
 from toolyard_worker.shapes import Inexpressible
-from toolyard_worker.signature import STATE, Function
-
-_WILDCARDS = "*?["
+from toolyard_worker.signature import STATE, SWITCHES, Function
 
 
 class NotLoaded(Exception):
@@ -56,13 +55,35 @@ def load(path, patterns, parallel_safe, options):
 
 
 def _function(name, call, parallel_safe, options):
-    exclude = (*options["exclude"], *getattr(call, "excluded_parameters", ()))
-    function = Function(name, call, **{**options, "exclude": exclude})
+    said = {switch: bool(getattr(call, switch)) for switch in SWITCHES if hasattr(call, switch)}
+    exclude = (*options["exclude"], *texts(call, "excluded_parameters"))
+    function = Function(name, call, **{**options, **said, "exclude": exclude})
+    function.initial_state = _initial_state(function)
     # Who writes `async def` says that calls may interleave where they await.
     declared = getattr(call, "parallel_safe", name in parallel_safe or function.is_async)
     # Calls that follow one another through a state may not overlap, whatever the function says.
     function.parallel_safe = bool(declared) and STATE not in function.takes
     return function
+
+
+def _initial_state(function):
+    """What a function finds in its state at the first time, as JSON text; None when it does not say."""
+    if not any(hasattr(function.call, part) for part in ("initial_state", "initial_meta_state")):
+        return None
+    if STATE not in function.takes:
+        raise Inexpressible(f"it has an initial state, but no parameter {STATE} to find it in")
+    state = getattr(function.call, "initial_state", None)
+    meta_state = getattr(function.call, "initial_meta_state", None)
+    try:
+        return exact_json({"state": state, "meta_state": meta_state})
+    except (TypeError, ValueError) as error:
+        raise Inexpressible(f"its initial state is not JSON: {error}") from None
+
+
+def texts(call, name):
+    """An attribute of a function that is a text or some texts."""
+    value = getattr(call, name, ())
+    return [value] if isinstance(value, str) else [str(text) for text in value]
 
 
 def _import(path):

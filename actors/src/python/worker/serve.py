@@ -77,7 +77,9 @@ class Worker:
                 "parallel_safe": function.parallel_safe,
                 "takes": sorted(function.takes),
                 "state_per_agent": getattr(function.call, "state_scope", "engine") == "agent",
-                "effects": _texts(function.call, "effects"),
+                "initial_state": function.initial_state,
+                "excluded": function.excluded,
+                "effects": loader.texts(function.call, "effects"),
                 "permission_action": getattr(function.call, "permission_action", None),
             }
             for function in functions
@@ -239,11 +241,6 @@ def _message(error):
         return str(error)
     except Exception:
         return ""
-
-
-def _texts(call, name):
-    value = getattr(call, name, ())
-    return [value] if isinstance(value, str) else [str(text) for text in value]
 
 
 def _trimmed(error):

@@ -11,6 +11,7 @@ from toolyard_worker.shapes import Inexpressible, Shapes
 STATE = "inner_state"
 STREAM = "stream_writer"
 RESERVED = (STATE, STREAM)
+SWITCHES = ("long_description", "varargs", "varkwargs")
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 

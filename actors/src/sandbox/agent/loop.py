@@ -6,6 +6,9 @@ FIRST_WORD = 60.0
 SPARES = 4
 # How long nothing must have happened before one is: forking is not to hold up what comes next.
 IDLE = 0.003
+# What this process ends with when a run has changed it.
+CHANGED = 70
+CHANGED_BECAUSE = "an earlier run has changed the limits of this container, which ends now"
 
 
 class Agent:
@@ -133,6 +136,10 @@ class Agent:
         send({"op": "done", "id": header["id"], **said}, data)
 
     def begin(self, header, body):
+        if CONDITION.has_changed():
+            # Nothing that begins here would be what its caller may expect.
+            send({"op": "done", "id": header["id"], "error": CHANGED_BECAUSE})
+            os._exit(CHANGED)
         run = Run(header)
         source, stdin = body[:header["code_len"]], body[header["code_len"]:]
         try:
@@ -240,6 +247,8 @@ class Agent:
         except ChildProcessError:
             pass
         try:
+            if CONDITION.has_changed():
+                raise OSError(CHANGED_BECAUSE)
             forget()
         except OSError as error:
             send({"op": "done", "id": header["id"], "error": shown(str(error))})
@@ -251,6 +260,7 @@ class Agent:
 
 
 OOM = OomCounter()
+CONDITION = Condition()
 AGENT = Agent()
 send({"op": "ready", "python": "%d.%d.%d" % sys.version_info[:3]})
 hide_from_runs()

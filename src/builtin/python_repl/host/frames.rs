@@ -4,6 +4,7 @@
 use std::io;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::builtin::python_repl::{Snapshot, answer::CellAnswer};
@@ -17,6 +18,7 @@ pub(super) struct Setup<'a> {
     /// Whether the process must see to its own end when the engine is killed.
     pub(super) watch: bool,
     pub(super) allowed_modules: Option<&'a [String]>,
+    pub(super) globals: &'a Map<String, Value>,
 }
 
 /// What a session is told to do; `id` comes back in the answer.

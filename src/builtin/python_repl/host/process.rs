@@ -68,7 +68,11 @@ impl HostSession {
         let (Some(mut stdin), Some(stdout)) = (child.take_stdin(), child.take_stdout()) else {
             return Err("the session's process has no pipes".to_owned());
         };
-        let first = Setup { watch: !child.is_kept(), allowed_modules: setup.allowed_modules.as_deref() };
+        let first = Setup {
+            watch: !child.is_kept(),
+            allowed_modules: setup.allowed_modules.as_deref(),
+            globals: &setup.globals,
+        };
         // A process that is gone is noticed by the first command.
         let _ = stdin.write_all(&frames::frame(&first)).await;
         let stdout = BufReader::with_capacity(64 * 1024, stdout);

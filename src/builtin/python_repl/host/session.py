@@ -165,13 +165,14 @@ class Descriptors:
 
 
 class Session:
-    def __init__(self, wire, allowed_modules):
+    def __init__(self, wire, allowed_modules, defined):
         self._wire = wire
         self._out, self._err = Sink(wire, b"o", 1), Sink(wire, b"e", 2)
         self._descriptors = Descriptors({1: self._out, 2: self._err})
         self._streams = Stream(self._out, 1), Stream(self._err, 2)
         main = sys.modules["__main__"] = types.ModuleType("__main__")
         self.names = main.__dict__
+        self.names.update(defined)
         self.names["__builtins__"] = builtins
         self._cells = Cells(self.names)
         if allowed_modules is not None:
@@ -220,7 +221,7 @@ def main():
     setup = wire.read()
     if setup["watch"]:
         watch_engine(0)
-    session = Session(wire, setup["allowed_modules"])
+    session = Session(wire, setup["allowed_modules"], setup["globals"])
     while True:
         command = wire.read()
         if command["op"] == "run":
