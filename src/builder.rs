@@ -262,6 +262,14 @@ impl EngineBuilder {
         self
     }
 
+    /// Forgets agents that have had no list under way for so long, as [`Engine::forget`] does: their rows are gone then,
+    /// also from files at the next save. Default and `None`: never.
+    #[must_use]
+    pub fn forget_idle_agents(mut self, age: impl Into<Option<Duration>>) -> Self {
+        self.config.forget_idle_agents = age.into();
+        self
+    }
+
     /// Sets how deep tools may submit lists from inside of calls. Default 4.
     #[must_use]
     pub fn child_depth(mut self, depth: usize) -> Self {

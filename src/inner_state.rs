@@ -29,16 +29,8 @@ impl Engine {
         self.yard().set_state(tool, agent, state).await
     }
 
-    /// Forgets every state of an agent; gives how many there were.
-    ///
-    /// # Errors
-    /// When an actor does not answer.
-    pub async fn forget_agent(&self, agent: &str) -> Result<usize, StateError> {
-        self.yard().forget_agent(agent).await
-    }
-
-    /// Gives all states of one tool, or of every tool that keeps state. What one tool gives existed
-    /// together between two commits.
+    /// Gives all states of one tool, or of every tool that keeps state, as they were at one moment: for all tools,
+    /// agents and arbiters between the same two commits. Calls go on meanwhile.
     ///
     /// # Errors
     /// When the named tool is not there or keeps no state.
@@ -46,7 +38,7 @@ impl Engine {
         self.yard().snapshot(tool).await
     }
 
-    /// Replaces all states of the tools that are given; gives the names of tools that are not there,
+    /// Replaces all states of the tools that are given, at one moment; gives the names of tools that are not there,
     /// whose states are passed over.
     ///
     /// # Errors

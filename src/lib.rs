@@ -11,6 +11,7 @@ pub mod builtin;
 pub mod config;
 mod engine;
 pub mod events;
+mod forget;
 pub mod formats;
 mod inner_state;
 mod manage;
@@ -49,11 +50,11 @@ pub use system::StartError;
 pub use toolyard_actors::child::{InheritEnv, keep_if_asked};
 pub use toolyard_actors::code;
 pub use toolyard_actors::{
-    AgentLimits, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim, DirectCall,
-    DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls, ExecuteIn,
-    ExecuteOptions, ExecuteTool, Health, OnBlocked, OverflowConfig, Permission, PermissionConfig, PlanCalls, PlanPlace, Preview,
-    Problem, Report, RestartPolicy, ResumeError, RetryPolicy, RunControl, StateError, Stop, SupervisorActor,
-    ToolLimits, ToolRows, WaitsFor,
+    AgentLimits, AgentTables, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim,
+    DirectCall, DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls,
+    ExecuteIn, ExecuteOptions, ExecuteTool, ForgetError, Forgotten, Health, OnBlocked, OverflowConfig,
+    Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError,
+    RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

@@ -81,7 +81,7 @@ impl Engine {
     /// When the engine has stopped.
     pub async fn reset(&self) -> Result<Refresh, EngineError> {
         self.stop().await?;
-        self.yard().forget_states().await.map_err(|_| EngineError::Stopped)?;
+        self.yard().forget_states();
         self.start().await
     }
 

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "tests choose their times"))]
 
+mod activity;
 mod admission;
 mod begun;
 #[cfg(feature = "child")]
@@ -57,5 +58,7 @@ pub use self::{
         control::RunControl,
     },
     watch::OnBlocked,
-    yard::{Claim, Staging, StateError, ToolRows, Yard, YardConfig},
+    yard::{
+        AgentTables, Claim, ForgetError, Forgotten, Staging, StateCut, StateError, ToolRows, Yard, YardConfig,
+    },
 };

@@ -204,6 +204,23 @@ impl Permissions {
         }
     }
 
+    /// Forgets what people have approved for an agent's session; gives how much that was.
+    pub(crate) fn forget(&self, agent: &str) -> usize {
+        let mut session = self.session.write();
+        let before = session.len();
+        session.retain(|session| session.agent.as_deref() != Some(agent));
+        let forgotten = before - session.len();
+        if session.len() < session.capacity() / 4 {
+            session.shrink_to_fit();
+        }
+        forgotten
+    }
+
+    /// How much people have approved for sessions.
+    pub(crate) fn grants(&self) -> usize {
+        self.session.read().len()
+    }
+
     /// The rules that people have approved for an agent's session.
     pub(crate) fn session_rules(&self, agent: Option<&str>) -> Vec<PermissionRule> {
         let session = self.session.read();

@@ -1,14 +1,17 @@
 //! ```text
 //! StateActor
-//! Receives  InvokeOnRow: calls of one list that has a row; RowIsFree: a call that waited has ended;
-//!           GetRow, UpdateRow, RemoveRow, Snapshot, StreamRows, Adopt, ForgetRows
+//! Receives  InvokeOnRow: calls of one list that has a row; RowIsFree: a call that waited has ended; GetRow, UpdateRow
 //! Sends     answers to the list's mail, and the calls behind one that waits back to their list
-//! Owns      nothing: the rows outlive it, and who has one is said by the engine's table of keys
+//! Owns      nothing: the rows outlive it, and who has one is said by the engine's table of keys; those who save or load
+//!           all rows lock them past it
 //! Lives on  one arbiter; a tool with a row for each agent has an actor on each arbiter
 //! Fails     a crash loses the calls under way on its rows, never a committed state
 //! ```
 
 mod access;
+mod hold;
+mod origin;
+mod table;
 
 use std::{sync::Arc, task::Poll};
 
@@ -32,9 +35,11 @@ use crate::{
     unbegun::drive_to_end,
 };
 
-pub(crate) use access::{
-    Adopt, ForgetRows, GetRow, RemoveRow, RowError, RowSink, Snapshot, StreamRows, UpdateRow,
-};
+pub(crate) use access::{GetRow, RowError, UpdateRow};
+pub(crate) use hold::hold_all;
+
+pub(crate) use origin::{StateOrigin, new_state};
+pub(crate) use table::RowTable;
 
 /// Rows that outlive the actors that serve them, one after the other.
 pub(crate) type SharedShard = Arc<Mutex<Box<dyn Shard>>>;

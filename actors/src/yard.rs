@@ -1,8 +1,11 @@
 //! The actors of one engine, put together.
 
+mod cut;
+mod forget;
 mod resume;
 mod staging;
 mod state;
+mod state_mark;
 
 use std::{
     sync::{
@@ -20,6 +23,7 @@ use toolyard_contract::{ActivationController, Tool};
 
 use crate::{
     RunControl,
+    activity::Activity,
     admission::{Admission, Limits},
     event::EngineEvent,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
@@ -29,6 +33,7 @@ use crate::{
     placement::Placement,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
+    state::StateOrigin,
     supervisor::{
         Shared, SupervisorActor,
         catalog::{Catalog, CatalogError, Published, spread},
@@ -67,6 +72,9 @@ pub struct YardConfig {
     pub permissions: PermissionConfig,
     /// How often a dead actor is replaced.
     pub restarts: RestartPolicy,
+    /// Forgets agents that have had no list under way for so long, as [`Yard::forget`] does. They are looked for four
+    /// times in that time, but once a minute at least. Default: never.
+    pub forget_idle_agents: Option<Duration>,
     /// Drives tool futures that wait, so that they live where the host's connections live. Default:
     /// the arbiter of the tool's actor.
     pub tool_runtime: Option<Handle>,
@@ -86,11 +94,14 @@ impl Default for YardConfig {
             activation: ActivationController::default(),
             permissions: PermissionConfig::default(),
             restarts: RestartPolicy::default(),
+            forget_idle_agents: None,
             tool_runtime: None,
         }
     }
 }
 
+pub use cut::StateCut;
+pub use forget::{AgentTables, ForgetError, Forgotten};
 pub use resume::Claim;
 pub use staging::Staging;
 pub use state::{StateError, ToolRows};
@@ -116,6 +127,7 @@ impl Yard {
         let arbiters: Vec<_> = placement.arbiters().cloned().collect();
         let shared = Arc::new(Shared {
             published: Published::default(),
+            activity: Arc::new(Activity::new(config.forget_idle_agents.is_some())),
             admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
             keys: Arc::default(),
             observers: Arc::new(Observers::new()),
@@ -126,6 +138,7 @@ impl Yard {
             activation: config.activation,
             tool_runtime: config.tool_runtime,
             permissions: Permissions::new(config.permissions),
+            origin: StateOrigin::new(),
             restarts: config.restarts,
             watch: Watch::new(),
             runs: AtomicU64::new(0),
@@ -149,7 +162,11 @@ impl Yard {
             SupervisorActor::start_in_arbiter(arbiter, move |_| SupervisorActor::new(shared))
         };
         let supervisors = arbiters.iter().map(start).collect();
-        Ok(Self { shared, supervisors, turn: Arc::default() })
+        let yard = Self { shared, supervisors, turn: Arc::default() };
+        if let Some(age) = config.forget_idle_agents {
+            yard.forget_idle(age);
+        }
+        Ok(yard)
     }
 
     /// The supervisor that takes this agent's lists: always the same one for one agent.

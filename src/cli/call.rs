@@ -25,24 +25,29 @@ use crate::{
     output::{Printer, Printing},
     paths::Paths,
     record::{self, Recording},
-    setup, state,
+    setup,
+    state::{self, Store},
     unwritten::Unwritten,
 };
 
 pub(crate) async fn run(options: &CallOptions) -> anyhow::Result<u8> {
     check(options)?;
+    let store = match &options.state {
+        Some(path) => Some(Store::lock(path, options.state_wait.patience()).await?),
+        None => None,
+    };
     let engine = setup::engine(&options.engine)?;
     let hangup = if options.input.jsonl { HangUp::READS_AGAIN } else { HangUp::Ends };
     let interrupt = Interrupt::listen(hangup)?;
-    if let Some(store) = &options.state {
-        state::before(&engine, store).await?;
+    if let Some(store) = &store {
+        store.load(&engine).await?;
     }
     let status = if options.input.jsonl {
         #[cfg(feature = "mcp")]
         let _reloading = crate::servers::reload_on_hangup(&engine, &options.engine)?;
-        lines::run(&engine, options, &interrupt).await?
+        lines::run(&engine, options, store.as_ref(), &interrupt).await?
     } else {
-        run_one(&engine, options, &interrupt).await?
+        run_one(&engine, options, store.as_ref(), &interrupt).await?
     };
     engine.shutdown(Duration::ZERO).await;
     Ok(status)
@@ -67,7 +72,12 @@ fn check(options: &CallOptions) -> anyhow::Result<()> {
 
 /// Runs one document. From the moment that its calls have run nothing is given up: results are printed, and whatever
 /// else is to be written is tried.
-async fn run_one(engine: &Engine, options: &CallOptions, interrupt: &Interrupt) -> anyhow::Result<u8> {
+async fn run_one(
+    engine: &Engine,
+    options: &CallOptions,
+    store: Option<&Store>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<u8> {
     let file = options.input.file.clone();
     let reading = spawn_blocking(move || read_all(&file));
     let bytes = tokio::select! {
@@ -89,6 +99,7 @@ async fn run_one(engine: &Engine, options: &CallOptions, interrupt: &Interrupt) 
             }
             if let Some(kept) = kept {
                 let mut list = report.suspend(document.id.clone());
+                state::note(&mut list, store);
                 if options.list.stub {
                     list.stubs = document.tools.iter().map(declaration).collect();
                 }
@@ -100,8 +111,8 @@ async fn run_one(engine: &Engine, options: &CallOptions, interrupt: &Interrupt) 
         Err(error) => unwritten.failed(error.context(source(&options.input.file))),
     }
     recording.finish(&mut unwritten);
-    if let Some(store) = &options.state {
-        unwritten.note(state::after(engine, store).await);
+    if let Some(store) = store {
+        unwritten.note(store.save(engine).await);
     }
     unwritten.note(printing.finish().await);
     Ok(unwritten.status(interrupt.status().unwrap_or(if all_ok { ALL_OK } else { SOME_NOT_OK })))

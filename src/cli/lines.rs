@@ -1,6 +1,6 @@
 //! `toolyard call --jsonl`: a document on each line, answered by one line.
 
-use std::{io::IsTerminal, path::Path, pin::Pin, time::Duration};
+use std::{io::IsTerminal, pin::Pin, time::Duration};
 
 use futures::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,7 +15,7 @@ use crate::{
     options::CallOptions,
     output::{Printer, Printing},
     record::Recording,
-    state,
+    state::Store,
     unwritten::Unwritten,
 };
 
@@ -23,7 +23,12 @@ use crate::{
 type Answered = (usize, anyhow::Result<(Document, Report)>);
 
 /// Runs one document per line and answers each with one line; gives the exit status.
-pub(crate) async fn run(engine: &Engine, options: &CallOptions, interrupt: &Interrupt) -> anyhow::Result<u8> {
+pub(crate) async fn run(
+    engine: &Engine,
+    options: &CallOptions,
+    store: Option<&Store>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<u8> {
     const AT_ONCE: u32 = 64; // documents, where nothing is said
     let at_once =
         if options.unordered { options.engine.max_in_flight.unwrap_or(AT_ONCE) as usize } else { 1 };
@@ -31,7 +36,7 @@ pub(crate) async fn run(engine: &Engine, options: &CallOptions, interrupt: &Inte
     let recording = Recording::start(engine, &options.record)?;
     let printer = Printer { form: options.output, lines: true };
     let mut unwritten = Unwritten::default();
-    let (mut printing, mut saving) = (Printing::default(), Saving::of(engine, options.state.as_deref()));
+    let (mut printing, mut saving) = (Printing::default(), Saving::of(engine, store));
     let mut running = FuturesUnordered::<LocalBoxFuture<'_, Answered>>::new();
     let (mut all_ok, mut ended) = (true, false);
     let stop = interrupt.token().child_token();
@@ -82,7 +87,7 @@ pub(crate) async fn run(engine: &Engine, options: &CallOptions, interrupt: &Inte
 /// Saves the states now and then while documents run, so that a process that is killed loses little.
 struct Saving<'a> {
     engine: &'a Engine,
-    store: Option<&'a Path>,
+    store: Option<&'a Store>,
     /// Ends when states are saved that may have changed.
     due: Option<Pin<Box<Sleep>>>,
     under_way: Option<(Instant, LocalBoxFuture<'a, anyhow::Result<()>>)>,
@@ -96,7 +101,7 @@ impl<'a> Saving<'a> {
     /// How many times as long as saving takes it waits until it saves again: what it costs stays below a tenth.
     const SHARE: u32 = 10;
 
-    fn of(engine: &'a Engine, store: Option<&'a Path>) -> Self {
+    fn of(engine: &'a Engine, store: Option<&'a Store>) -> Self {
         Self { engine, store, due: None, under_way: None, pause: Self::PAUSE, said: false }
     }
 
@@ -130,7 +135,7 @@ impl<'a> Saving<'a> {
         };
         due.await;
         self.due = None;
-        self.under_way = Some((Instant::now(), Box::pin(state::after(self.engine, store))));
+        self.under_way = Some((Instant::now(), Box::pin(store.save(self.engine))));
     }
 
     /// Saves for the last time.
@@ -140,7 +145,7 @@ impl<'a> Saving<'a> {
             let _ = saved.await;
         }
         match self.store {
-            Some(store) => state::after(self.engine, store).await,
+            Some(store) => store.save(self.engine).await,
             None => Ok(()),
         }
     }

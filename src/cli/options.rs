@@ -71,6 +71,8 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) state: PathBuf,
     #[command(flatten)]
+    pub(crate) state_wait: StateWait,
+    #[command(flatten)]
     pub(crate) engine: EngineOptions,
 }
 
@@ -88,6 +90,8 @@ pub(crate) struct CallOptions {
     /// Load the tools' states from this store before, if it is there, and save them to it after
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) state_wait: StateWait,
     /// The form of the results
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: OutputForm,
@@ -115,6 +119,11 @@ pub(crate) struct ResumeOptions {
     pub(crate) answer: Vec<(String, Box<RawValue>)>,
     #[command(flatten)]
     pub(crate) engine: EngineOptions,
+    /// The store that the list works on, where it is not where it was, or where the list had none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) state_wait: StateWait,
     /// How long one call may take, from the start of its work
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
@@ -255,6 +264,20 @@ pub(crate) struct ConfigOption {
     pub(crate) config: Option<PathBuf>,
 }
 
+/// How long another run may keep a store.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct StateWait {
+    /// How long to wait for another run to let go of the store; 0: not at all
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = wait)]
+    state_wait: Duration,
+}
+
+impl StateWait {
+    pub(crate) fn patience(self) -> Duration {
+        self.state_wait
+    }
+}
+
 /// Where documents come from.
 #[derive(Args, Debug)]
 pub(crate) struct InputOptions {
@@ -389,6 +412,11 @@ fn answer(text: &str) -> Result<(String, Box<RawValue>), String> {
 fn argument(text: &str) -> Result<(String, String), String> {
     let split = text.split_once('=').ok_or_else(|| format!("{text:?} is not of the form NAME=TEXT"))?;
     Ok((split.0.to_owned(), split.1.to_owned()))
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{text:?} is not a number of seconds from 0 up"))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -14,6 +14,7 @@ use crate::{
     paths::Paths,
     record::{self, Recording},
     setup,
+    state::{self, Store},
     unwritten::Unwritten,
 };
 
@@ -21,6 +22,7 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     check(options)?;
     let (mut file, mut list) = SuspendFile::open(&options.file)?;
     list.recover();
+    let store = Store::of_list(&list, options.state.as_deref(), options.state_wait.patience()).await?;
     let engine = setup::engine(&options.engine)?;
     let interrupt = Interrupt::listen(HangUp::Ends)?;
     #[cfg(feature = "mcp")]
@@ -30,6 +32,9 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
             _ = crate::servers::wait_for(&engine, &waiting) => {}
             () = interrupt.pressed() => {}
         }
+    }
+    if let Some(store) = &store {
+        store.load(&engine).await?;
     }
     let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;
     let mut how = setup::stubs(ExecuteOptions::new(), &declared.tools)?;
@@ -57,6 +62,7 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
             }
         }
     };
+    state::note(&mut list, store.as_ref());
     // What has run is told and kept, whatever fails of it.
     let mut unwritten = Unwritten::default();
     let mut printing = Printing::default();
@@ -71,6 +77,10 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
         }
         Err(error) => unwritten.failed(error.into()),
     }
+    // Before the record, which then needs this save.
+    if let Some(store) = &store {
+        unwritten.note(store.save(&engine).await);
+    }
     let saved = file.save(&list).context("what ran just now counts as lost when the list goes on");
     unwritten.note(saved);
     recording.finish(&mut unwritten);
@@ -83,6 +93,9 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
 fn check(options: &ResumeOptions) -> anyhow::Result<()> {
     let mut paths = Paths::new();
     paths.writes("", &options.file);
+    if let Some(store) = &options.state {
+        paths.writes("--state", store);
+    }
     paths.engine(&options.engine)?;
     paths.record(&options.record);
     record::check(&options.record)?;

@@ -56,6 +56,10 @@ pub struct EngineSection {
     /// How many bytes these files may take together when an engine starts. Default 1,073,741,824.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow_max_bytes: Option<u64>,
+    /// Forgets agents that have had no list under way for so many seconds: their rows, sessions and what was approved for
+    /// them. 0 and default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forget_idle_agents_s: Option<Seconds>,
     /// When calls of idempotent tools are tried again. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySection>,
@@ -138,6 +142,7 @@ impl EngineSection {
         let limit = |seconds: Seconds| (seconds.0 > Duration::ZERO).then_some(seconds.0);
         config.timeout = self.timeout_s.map_or(config.timeout, limit);
         config.deadline = self.deadline_s.map_or(config.deadline, limit);
+        config.forget_idle_agents = self.forget_idle_agents_s.map_or(config.forget_idle_agents, limit);
         set(&mut config.arbiters, self.arbiters);
         set(&mut config.child_depth, self.child_depth);
         set(&mut config.max_result_bytes, self.max_result_bytes);
@@ -170,6 +175,8 @@ impl EngineSection {
         Self {
             timeout_s: changed(&config.timeout, &default.timeout).map(|&limit| seconds(limit)),
             deadline_s: changed(&config.deadline, &default.deadline).map(|&limit| seconds(limit)),
+            forget_idle_agents_s: changed(&config.forget_idle_agents, &default.forget_idle_agents)
+                .map(|&limit| seconds(limit)),
             max_in_flight: changed(max_in_flight, &default.limits.max_in_flight).copied(),
             max_blocking: changed(max_blocking, &default.limits.max_blocking).copied(),
             max_lists: changed(max_lists, &default.limits.max_lists).copied(),

@@ -4,24 +4,24 @@ use std::{
     collections::HashSet,
     io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, sync_channel},
-    },
+    sync::Arc,
     thread,
+    time::Duration,
 };
 
 use futures::channel::oneshot;
-use serde::ser::Error as _;
 use toolyard_actors::Yard;
-use toolyard_contract::{RowValue, name};
+use toolyard_contract::{RowValue, SavedState, name};
 
-use super::{StateFileError, StateRow, read, save};
+use super::{
+    StateFileError, StateHead, StateRow,
+    lock::{StateLock, target},
+    read, save,
+};
 use crate::{Attached, Engine, replace::Disk};
 
-/// How many rows wait for the disk at most.
-const ROWS_AHEAD: usize = 1_024;
+/// How long a save waits for whoever has the file locked.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What came of loading a state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,23 +31,28 @@ pub struct LoadedState {
     pub rows: u64,
     /// Tools of the file that are not there or keep no state; their rows were passed over.
     pub unknown: Vec<String>,
+    /// Which state it is; `None` where the file does not say so.
+    pub state: Option<SavedState>,
 }
 
 /// State files.
 impl Engine {
     /// Saves the states of all tools to one file and gives the number of rows.
     ///
-    /// Rows are written one by one, so that a million of them need no second copy in memory. What
-    /// one tool gives existed together between two commits; it serves nobody while it is written.
+    /// They are saved as they are at one moment, between the same two commits for all tools, agents and arbiters: a
+    /// file never has a commit without those before it. Calls go on meanwhile. Rows are written a few at a time, so
+    /// that a million of them need no second copy in memory, but for those that change before they are written.
     /// The file is replaced as a whole: after a crash or a loss of power it is the old one or the
     /// new one.
     ///
+    /// A [`StateStore`](super::StateStore) loads, keeps others away, and saves.
+    ///
     /// # Errors
-    /// When a state cannot be written as JSON, or the file cannot be written: then the old file is
-    /// still there.
+    /// When a state cannot be written as JSON, the file cannot be written, or a store keeps it locked for more than
+    /// 10 s: then the old file is still there.
     #[doc(alias = "save")]
     pub async fn save_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
-        save_rows(self.yard(), path.into(), |_| Ok(Old::default())).await
+        save_alone(self.yard(), path.into(), |_| Ok(Old::default())).await
     }
 
     /// Saves like [`save_state`](Self::save_state), but keeps the rows that the file has of tools that
@@ -56,18 +61,18 @@ impl Engine {
     /// # Errors
     /// As [`save_state`](Self::save_state), and when there is a file that cannot be read.
     pub async fn update_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
-        save_rows(self.yard(), path.into(), Old::read).await
+        save_alone(self.yard(), path.into(), Old::read).await
     }
 
     /// Loads the states of a file: the tools that it names get its rows in place of all of their
-    /// own, other tools keep theirs. Calls that are under way on replaced rows end `lost`.
+    /// own, all at one moment; other tools keep theirs. Calls that are under way on replaced rows end `lost`.
     ///
     /// # Errors
     /// When the file is not whole, a newer program wrote it, or one value is not a state of its tool:
     /// then nothing is replaced.
     #[doc(alias = "load")]
     pub async fn load_state(&self, path: impl Into<PathBuf>) -> Result<LoadedState, StateFileError> {
-        load_rows(self.yard(), path.into()).await
+        load_file(self.yard(), path.into()).await
     }
 }
 
@@ -78,7 +83,7 @@ impl Attached {
     /// # Errors
     /// As [`Engine::save_state`].
     pub async fn save_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
-        save_rows(self.yard(), path.into(), |_| Ok(Old::default())).await
+        save_alone(self.yard(), path.into(), |_| Ok(Old::default())).await
     }
 
     /// Saves like [`save_state`](Self::save_state), but keeps the rows of other tools: as [`Engine::update_state`].
@@ -86,7 +91,7 @@ impl Attached {
     /// # Errors
     /// As [`Engine::update_state`].
     pub async fn update_state(&self, path: impl Into<PathBuf>) -> Result<u64, StateFileError> {
-        save_rows(self.yard(), path.into(), Old::read).await
+        save_alone(self.yard(), path.into(), Old::read).await
     }
 
     /// Loads the states of a file: as [`Engine::load_state`].
@@ -94,15 +99,22 @@ impl Attached {
     /// # Errors
     /// As [`Engine::load_state`].
     pub async fn load_state(&self, path: impl Into<PathBuf>) -> Result<LoadedState, StateFileError> {
-        load_rows(self.yard(), path.into()).await
+        load_file(self.yard(), path.into()).await
     }
 }
 
-async fn load_rows(yard: &Yard, path: PathBuf) -> Result<LoadedState, StateFileError> {
+/// Loads rows, and takes over which state they are.
+async fn load_file(yard: &Yard, path: PathBuf) -> Result<LoadedState, StateFileError> {
+    let loaded = load_rows(yard, path).await?;
+    yard.state_was_loaded(loaded.state.clone());
+    Ok(loaded)
+}
+
+pub(super) async fn load_rows(yard: &Yard, path: PathBuf) -> Result<LoadedState, StateFileError> {
     let mut staging = yard.stage();
-    let (staging, rows) = on_thread(move || {
+    let (staging, rows, state) = on_thread(move || {
         let mut file = read(&Disk, &path)?;
-        for tool in file.tools() {
+        for tool in &file.head().tools {
             staging.tool(tool);
         }
         let mut rows = 0;
@@ -111,68 +123,56 @@ async fn load_rows(yard: &Yard, path: PathBuf) -> Result<LoadedState, StateFileE
             staging.put(&tool, &row).map_err(|error| file.bad(&error.to_string()))?;
             rows += 1;
         }
-        Ok::<_, StateFileError>((staging, rows))
+        let state = file.head().state.clone();
+        Ok::<_, StateFileError>((staging, rows, state))
     })
     .await?;
     let unknown = staging.unknown().map(str::to_owned).collect();
-    yard.adopt(staging).await?;
-    Ok(LoadedState { rows, unknown })
+    yard.adopt(staging);
+    Ok(LoadedState { rows, unknown, state })
 }
 
-async fn save_rows(
+/// Saves to a file that is locked only meanwhile.
+async fn save_alone(
     yard: &Yard,
     path: PathBuf,
     old: impl FnOnce(&Path) -> Result<Old, StateFileError> + Send + 'static,
 ) -> Result<u64, StateFileError> {
-    let tools: Vec<String> = yard.stateful_tools();
-    let (sender, rows) = sync_channel(ROWS_AHEAD);
-    let last_sender = sender.clone();
-    let complete = Arc::new(AtomicBool::new(false));
-    let incoming = Incoming { rows, complete: complete.clone(), ended: false };
-    let saving = on_thread(move || {
-        let old = old(&path)?.without(&tools);
-        let named = tools.into_iter().chain(old.tools.iter().cloned()).collect();
-        save(&Disk, &path, named, incoming.chain(old.rows))
-    });
-    let streamed = yard
-        .stream_rows(move |tool, row| {
-            let sent = sender.send(StateRow::new(tool, row));
-            sent.map_err(|_| serde_json::Error::custom("the file cannot be written"))
-        })
-        .await;
-    complete.store(streamed.is_ok(), Ordering::Release);
-    drop(last_sender);
-    match (saving.await, streamed) {
-        (Err(StateFileError::Interrupted), Err(error)) => Err(error.into()),
-        (saved, _) => saved,
-    }
+    let (path, lock) = on_thread(move || {
+        let path = target(&path)?;
+        let lock = StateLock::take(&path, LOCK_PATIENCE)?;
+        Ok((path, Arc::new(lock)))
+    })
+    .await?;
+    let next = yard.saved_state().next();
+    let rows = save_rows(yard, path, next.clone(), lock, old).await?;
+    yard.state_was_saved(next);
+    Ok(rows)
 }
 
-/// Rows on their way to the file.
-struct Incoming {
-    rows: Receiver<StateRow>,
-    /// Set before the last sender goes away, if all rows were sent.
-    complete: Arc<AtomicBool>,
-    ended: bool,
-}
-
-impl Iterator for Incoming {
-    type Item = Result<StateRow, StateFileError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.rows.recv() {
-            Ok(row) => Some(Ok(row)),
-            Err(_) if self.ended || self.complete.load(Ordering::Acquire) => None,
-            Err(_) => {
-                self.ended = true;
-                Some(Err(StateFileError::Interrupted))
-            }
-        }
-    }
+/// Saves to a file whose lock is held, also when nobody waits for the save any more.
+pub(super) async fn save_rows(
+    yard: &Yard,
+    path: PathBuf,
+    state: SavedState,
+    lock: Arc<StateLock>,
+    old: impl FnOnce(&Path) -> Result<Old, StateFileError> + Send + 'static,
+) -> Result<u64, StateFileError> {
+    let yard = yard.clone();
+    on_thread(move || {
+        let _lock = lock;
+        let old = old(&path)?;
+        let cut = yard.cut(None)?;
+        let old = old.without(cut.tools());
+        let tools = cut.tools().iter().chain(&old.tools).cloned().collect();
+        let rows = cut.map(|row| row.map(|(tool, row)| StateRow::new(tool, row)).map_err(Into::into));
+        save(&Disk, &path, StateHead { tools, state: Some(state) }, rows.chain(old.rows))
+    })
+    .await
 }
 
 /// What a file had before, of tools that the engine does not have.
-struct Old {
+pub(super) struct Old {
     tools: Vec<String>,
     rows: Box<dyn Iterator<Item = Result<StateRow, StateFileError>>>,
 }
@@ -184,9 +184,9 @@ impl Default for Old {
 }
 
 impl Old {
-    fn read(path: &Path) -> Result<Self, StateFileError> {
+    pub(super) fn read(path: &Path) -> Result<Self, StateFileError> {
         match read(&Disk, path) {
-            Ok(file) => Ok(Self { tools: file.tools().to_vec(), rows: Box::new(file) }),
+            Ok(file) => Ok(Self { tools: file.head().tools.clone(), rows: Box::new(file) }),
             Err(StateFileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),
         }
@@ -203,7 +203,7 @@ impl Old {
 }
 
 /// Does what waits for the disk on a thread of its own.
-fn on_thread<T: Send + 'static>(
+pub(super) fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StateFileError> + Send + 'static,
 ) -> impl Future<Output = Result<T, StateFileError>> {
     let (send, receive) = oneshot::channel();

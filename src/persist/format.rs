@@ -1,22 +1,24 @@
 //! The text of a state file: one JSON value a line, so that it is written and read as a stream.
 //!
 //! ```text
-//! {"format":"toolyard-state","version":1,"tools":["counter"]}
+//! {"format":"toolyard-state","version":1,"tools":["counter"],"state":{"id":"9f0c…","saves":3}}
 //! {"tool":"counter","agent":null,"state":{"n":3}}
 //! {"rows":1}
 //! ```
 //!
-//! The first line names the tools whose rows these are, also those that have none. The last line
-//! says how many rows there are: a file without it was cut off.
+//! The first line names the tools whose rows these are, also those that have none, and says which
+//! state it is, so that it can be told from other files. The last line says how many rows there are:
+//! a file without it was cut off.
 
 use std::{
+    collections::HashSet,
     io::{self, BufRead, Write},
     sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use toolyard_contract::RowValue;
+use toolyard_contract::{RowValue, SavedState, name};
 
 use super::StateFileError;
 
@@ -48,11 +50,30 @@ impl StateRow {
     }
 }
 
+/// What a state file begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateHead {
+    /// The tools whose rows these are, also those that have none.
+    pub tools: Vec<String>,
+    /// Which state it is; absent where nobody said so.
+    pub state: Option<SavedState>,
+}
+
+impl From<Vec<String>> for StateHead {
+    fn from(tools: Vec<String>) -> Self {
+        Self { tools, state: None }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Header {
     format: String,
     version: u32,
     tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<SavedState>,
 }
 
 /// What the first line has in every version.
@@ -71,17 +92,20 @@ struct Footer {
 /// Writes the lines of a state file.
 pub(crate) struct StateWriter<W> {
     out: W,
+    named: Named,
     rows: u64,
 }
 
 impl<W: Write> StateWriter<W> {
-    pub(crate) fn new(out: W, tools: Vec<String>) -> io::Result<Self> {
-        let mut writer = Self { out, rows: 0 };
-        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, tools })?;
+    pub(crate) fn new(out: W, StateHead { tools, state }: StateHead) -> io::Result<Self> {
+        let named = Named::new(&tools).map_err(io::Error::other)?;
+        let mut writer = Self { out, named, rows: 0 };
+        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, tools, state })?;
         Ok(writer)
     }
 
     pub(crate) fn row(&mut self, mut row: StateRow) -> io::Result<()> {
+        self.named.check(&row.tool).map_err(io::Error::other)?;
         // Between the tokens of JSON a line break is a blank; inside its texts there is none.
         if row.state.get().contains('\n') {
             row.state = RawValue::from_string(row.state.get().replace('\n', " "))?;
@@ -105,7 +129,8 @@ impl<W: Write> StateWriter<W> {
 /// Reads the rows of a state file one by one; an error is the last item.
 pub(crate) struct StateReader<R> {
     input: R,
-    tools: Vec<String>,
+    head: StateHead,
+    named: Named,
     line: String,
     number: u64,
     done: bool,
@@ -114,15 +139,17 @@ pub(crate) struct StateReader<R> {
 impl<R: BufRead> StateReader<R> {
     /// Reads the first line.
     pub(crate) fn new(input: R) -> Result<Self, StateFileError> {
-        let mut reader = Self { input, tools: Vec::new(), line: String::new(), number: 0, done: false };
+        let (head, named) = <(StateHead, Named)>::default();
+        let mut reader = Self { input, head, named, line: String::new(), number: 0, done: false };
         let first = reader.next_line()?.unwrap_or_default();
         match serde_json::from_str::<AnyHeader>(first) {
             Ok(AnyHeader { format, .. }) if format != FORMAT => Err(StateFileError::NotAStateFile),
             Err(_) => Err(StateFileError::NotAStateFile),
             Ok(AnyHeader { version, .. }) if version > VERSION => Err(StateFileError::Newer { version }),
             Ok(_) => match serde_json::from_str::<Header>(first) {
-                Ok(header) => {
-                    reader.tools = header.tools;
+                Ok(Header { tools, state, .. }) => {
+                    reader.named = Named::new(&tools).map_err(|reason| reader.bad(&reason))?;
+                    reader.head = StateHead { tools, state };
                     Ok(reader)
                 }
                 Err(error) => Err(reader.bad(&error.to_string())),
@@ -130,9 +157,9 @@ impl<R: BufRead> StateReader<R> {
         }
     }
 
-    /// The tools whose rows these are.
-    pub(crate) fn tools(&self) -> &[String] {
-        &self.tools
+    /// What it begins with.
+    pub(crate) fn head(&self) -> &StateHead {
+        &self.head
     }
 
     fn next_line(&mut self) -> Result<Option<&str>, StateFileError> {
@@ -151,8 +178,11 @@ impl<R: BufRead> StateReader<R> {
             return Err(StateFileError::CutOff);
         }
         // A row is by far the likelier line, and no line is both.
-        match serde_json::from_str(&self.line) {
-            Ok(row) => Ok(Some(row)),
+        match serde_json::from_str::<StateRow>(&self.line) {
+            Ok(row) => match self.named.check(&row.tool) {
+                Ok(()) => Ok(Some(row)),
+                Err(reason) => Err(self.bad(&reason)),
+            },
             Err(row_error) => match serde_json::from_str::<Footer>(&self.line) {
                 Ok(footer) => self.check_end(&footer),
                 Err(_) if !self.line.ends_with('\n') => Err(StateFileError::CutOff),
@@ -174,6 +204,37 @@ impl<R: BufRead> StateReader<R> {
 
     pub(super) fn bad(&self, reason: &str) -> StateFileError {
         StateFileError::Line { line: self.number, reason: reason.to_owned() }
+    }
+}
+
+/// The tools that the first line names, without case.
+#[derive(Default)]
+struct Named {
+    keys: HashSet<String>,
+    /// The spelling that was looked at last: rows come tool by tool.
+    last: String,
+}
+
+impl Named {
+    fn new(tools: &[String]) -> Result<Self, String> {
+        let mut named = Self::default();
+        for tool in tools {
+            if !named.keys.insert(name::key(tool).into_owned()) {
+                return Err(format!("it names the tool {tool:?} twice"));
+            }
+        }
+        Ok(named)
+    }
+
+    fn check(&mut self, tool: &str) -> Result<(), String> {
+        if self.last == tool && !tool.is_empty() {
+            return Ok(());
+        }
+        if !self.keys.contains(name::key(tool).as_ref()) {
+            return Err(format!("it is a row of tool {tool:?}, which the first line does not name"));
+        }
+        tool.clone_into(&mut self.last);
+        Ok(())
     }
 }
 

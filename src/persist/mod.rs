@@ -2,6 +2,8 @@
 
 mod engine;
 mod format;
+mod lock;
+mod store;
 
 #[cfg(test)]
 mod sim;
@@ -11,6 +13,7 @@ mod tests;
 use std::{
     io::{self, BufReader, Read},
     path::Path,
+    time::Duration,
 };
 
 use toolyard_actors::StateError;
@@ -18,7 +21,11 @@ use toolyard_actors::StateError;
 use self::format::{StateReader, StateWriter};
 use crate::replace::{Disk, FileSystem, replace_file};
 
-pub use self::{engine::LoadedState, format::StateRow};
+pub use self::{
+    engine::LoadedState,
+    format::{StateHead, StateRow},
+    store::{StateHolder, StateStore},
+};
 
 /// Why a state file cannot be written or read. The caller knows its path.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +49,20 @@ pub enum StateFileError {
     /// What wrote or read the file went away before the end.
     #[error("saving or loading was interrupted")]
     Interrupted,
+    /// Another process, or another part of this one, has the file, and did not let go of it in time.
+    #[error("{holder} has it locked{}; wait for its end, or give this run another file", waited(*.after))]
+    Locked {
+        /// Who.
+        holder: String,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The file is not there that must be.
+    #[error("there is no such file")]
+    Missing,
+    /// The file has another state, or an older one, than it must.
+    #[error("{0}")]
+    OtherState(String),
     /// The end is missing.
     #[error("the file is cut off: its last line is missing")]
     CutOff,
@@ -53,6 +74,14 @@ pub enum StateFileError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+fn waited(after: Duration) -> String {
+    if after.is_zero() {
+        String::new()
+    } else {
+        format!(" and did not let go of it in {} s", after.as_secs_f64())
+    }
 }
 
 /// Reads a state file row by row. Only a caller that has come to the end without an error has seen
@@ -68,13 +97,13 @@ pub fn read_rows(path: &Path) -> Result<StateFile, StateFileError> {
 /// number of rows. What is written before an error is not a whole file.
 ///
 /// # Errors
-/// When a row is an error, or nothing more can be written.
+/// When a row is an error or of a tool that `head` does not name, or nothing more can be written.
 pub fn write_rows(
     out: impl io::Write,
-    tools: Vec<String>,
+    head: impl Into<StateHead>,
     rows: impl IntoIterator<Item = Result<StateRow, StateFileError>>,
 ) -> Result<u64, StateFileError> {
-    let mut writer = StateWriter::new(out, tools)?;
+    let mut writer = StateWriter::new(out, head.into())?;
     for row in rows {
         writer.row(row?)?;
     }
@@ -87,7 +116,12 @@ pub struct StateFile(StateReader<BufReader<Box<dyn Read>>>);
 impl StateFile {
     /// The tools whose rows these are, also those that have none.
     pub fn tools(&self) -> &[String] {
-        self.0.tools()
+        &self.0.head().tools
+    }
+
+    /// What the file begins with.
+    pub fn head(&self) -> &StateHead {
+        self.0.head()
     }
 }
 
@@ -111,12 +145,12 @@ impl std::fmt::Debug for StateFile {
 fn save(
     disk: &dyn FileSystem,
     path: &Path,
-    tools: Vec<String>,
+    head: impl Into<StateHead>,
     rows: impl IntoIterator<Item = Result<StateRow, StateFileError>>,
 ) -> Result<u64, StateFileError> {
     let mut count = 0;
     replace_file(disk, path, |file| {
-        count = write_rows(file, tools, rows)?;
+        count = write_rows(file, head, rows)?;
         Ok::<_, StateFileError>(())
     })?;
     Ok(count)

@@ -34,7 +34,7 @@ fn version(row: &StateRow) -> u64 {
 }
 
 fn save_rows(disk: &dyn FileSystem, version: u64) -> Result<u64, StateFileError> {
-    save(disk, path(), vec!["counter".into()], rows(version))
+    save(disk, path(), vec!["counter".to_owned()], rows(version))
 }
 
 fn path() -> &'static Path {
@@ -105,7 +105,7 @@ fn a_loss_of_power_at_any_operation_leaves_the_old_file_or_the_new_one() {
 fn a_row_that_cannot_be_had_leaves_the_old_file() {
     let disk = disk_with_version_1();
     let broken = rows(2).take(5).chain([Err(StateFileError::CutOff)]);
-    assert!(matches!(save(&disk, path(), Vec::new(), broken), Err(StateFileError::CutOff)));
+    assert!(matches!(save(&disk, path(), vec!["counter".to_owned()], broken), Err(StateFileError::CutOff)));
     assert_eq!(loaded_version(&disk).unwrap(), 1);
     assert_eq!(disk.names(), [path()]);
 }
@@ -117,7 +117,7 @@ fn saves_to_one_path_at_once_leave_one_whole_file_on_a_real_disk() {
     std::thread::scope(|scope| {
         for version in 1..=4 {
             let path = &path;
-            scope.spawn(move || save(&Disk, path, Vec::new(), rows(version)).unwrap());
+            scope.spawn(move || save(&Disk, path, vec!["counter".to_owned()], rows(version)).unwrap());
         }
     });
     let rows: Vec<StateRow> = read(&Disk, &path).unwrap().map(Result::unwrap).collect();
@@ -135,7 +135,7 @@ fn line_breaks_inside_a_state_stay_within_its_line() {
     let disk = SimDisk::new();
     let state = RawValue::from_string("{\n  \"text\": \"a\\nb\"\n}".into()).unwrap();
     let row = StateRow { tool: "t".into(), agent: None, state };
-    assert_eq!(save(&disk, path(), Vec::new(), [Ok(row)]).unwrap(), 1);
+    assert_eq!(save(&disk, path(), vec!["t".to_owned()], [Ok(row)]).unwrap(), 1);
     let rows: Vec<StateRow> = read(&disk, path()).unwrap().map(Result::unwrap).collect();
     let state: serde_json::Value = serde_json::from_str(rows[0].state.get()).unwrap();
     assert_eq!(state, serde_json::json!({"text": "a\nb"}));
@@ -151,7 +151,7 @@ fn error_of(text: &[u8]) -> String {
 
 #[test]
 fn a_file_that_is_not_whole_says_where_and_why() {
-    let head = "{\"format\":\"toolyard-state\",\"version\":1,\"tools\":[]}\n";
+    let head = "{\"format\":\"toolyard-state\",\"version\":1,\"tools\":[\"t\"]}\n";
     let row = "{\"tool\":\"t\",\"agent\":null,\"state\":{}}\n";
     let cases = [
         (format!("{head}{row}{{\"rows\":1}}\n"), "none"),
@@ -165,6 +165,11 @@ fn a_file_that_is_not_whole_says_where_and_why() {
         ),
         (format!("{head}{row}"), "the file is cut off: its last line is missing"),
         (format!("{head}{}", &row[..20]), "the file is cut off: its last line is missing"),
+        (
+            format!("{head}{}", row.replace("\"t\"", "\"u\"")),
+            "line 2: it is a row of tool \"u\", which the first line does not name",
+        ),
+        (head.replace("[\"t\"]", "[\"t\",\"T\"]"), "line 1: it names the tool \"T\" twice"),
         (format!("{head}{row}{{\"rows\":2}}\n"), "line 3: it counts 2 rows, there are 1"),
         (format!("{head}{{\"rows\":0}}\n{row}"), "line 3: there is more after the last line"),
     ];
@@ -173,5 +178,7 @@ fn a_file_that_is_not_whole_says_where_and_why() {
     }
     let unreadable = error_of(format!("{head}{{\"tool\":7}}\n").as_bytes());
     assert!(unreadable.starts_with("line 2: invalid type: integer `7`"), "{unreadable}");
+    let odd = error_of(head.replace("1,", "1,\"more\":1,").as_bytes());
+    assert!(odd.starts_with("line 1: unknown field `more`, expected one of `format`"), "{odd}");
     assert_eq!(error_of(&[head.as_bytes(), b"\xff\n"].concat()), "line 2: it is not UTF-8");
 }

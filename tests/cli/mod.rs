@@ -10,7 +10,10 @@ mod overflow;
 mod paths;
 mod plan;
 mod resume;
-mod state;
+pub(crate) mod state;
+mod state_lock;
+mod state_resume;
+mod state_shape;
 
 use std::{
     io::Write,

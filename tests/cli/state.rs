@@ -19,29 +19,33 @@ def each(inner_state):
 each.state_scope = 'agent'
 ";
 
-struct Place(TempDir);
+pub(super) struct Place(TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("tools.py"), COUNTER).unwrap();
         Self(folder)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
         fs::write(self.0.path().join(name), text).unwrap();
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(super) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.path().join(name)).unwrap()
     }
 
-    fn run(&self, arguments: &[&str]) -> std::process::Output {
+    pub(super) fn run(&self, arguments: &[&str]) -> std::process::Output {
         toolyard(arguments).current_dir(self.0.path()).output().unwrap()
     }
 
     /// Runs calls on the store; their outputs.
-    fn call(&self, calls: &Value, options: &[&str]) -> Vec<Value> {
+    pub(super) fn call(&self, calls: &Value, options: &[&str]) -> Vec<Value> {
         self.write("list.json", &calls.to_string());
         let base = ["call", "list.json", "--python", "tools.py", "--state", "store.json"];
         let output = self.run(&[&base, options].concat());
@@ -51,7 +55,7 @@ impl Place {
     }
 }
 
-fn add(by: i64) -> Value {
+pub(super) fn add(by: i64) -> Value {
     value!({"name": "add", "arguments": {"by": by}})
 }
 

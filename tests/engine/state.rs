@@ -161,7 +161,7 @@ fn agents_have_rows_of_their_own_on_every_arbiter() {
     for agent in 0..30 {
         assert_eq!(count(&engine, "count", Some(&format!("agent-{agent}"))), agent + 1);
     }
-    assert_eq!(block_on(engine.forget_agent("agent-7")).unwrap(), 1);
+    assert_eq!(block_on(engine.forget("agent-7")).unwrap().rows, 1);
     assert_eq!(block_on(engine.state("count", Some("agent-7"))).unwrap().map(|raw| raw.to_string()), None);
     let rows: usize = block_on(engine.snapshot(None)).unwrap().iter().map(|tool| tool.rows.len()).sum();
     assert_eq!(rows, 29);

@@ -48,6 +48,18 @@ async fn each_agent_has_a_connection_of_its_own_and_keeps_it() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_forgotten_loses_its_connection_and_others_keep_theirs() {
+    let engine = engine_with([("s", server([]).isolation(Isolation::default()))]).await;
+    let (gone, stays) = (pid(&engine, Some("a")).await, pid(&engine, Some("b")).await);
+    engine.forget("a").await.unwrap();
+    assert_eq!(status(&engine)["s"].callers, 1);
+    eventually("its process ends", || !is_alive(&gone)).await;
+    assert_eq!(pid(&engine, Some("b")).await, stays);
+    assert_ne!(pid(&engine, Some("a")).await, gone);
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn without_isolation_agents_share_one_connection() {
     let engine = engine_with([("s", server([]))]).await;
     assert_eq!(pid(&engine, Some("a")).await, pid(&engine, Some("b")).await);

@@ -23,6 +23,19 @@ fn each_agent_has_a_session_of_its_own() {
 }
 
 #[test]
+fn an_agent_that_is_forgotten_loses_its_session_and_its_names() {
+    let repl = Repl::new();
+    for agent in ["ada", "bob"] {
+        assert!(repl.run_for(Some(agent), "mine = 1").is_ok());
+    }
+    let folder = text(&repl.run_for(Some("ada"), "import os\nprint(os.getcwd())")).trim().to_owned();
+    assert_eq!(block_on(repl.0.forget("ada")).unwrap().rows, 1);
+    assert_eq!(processes_in(&folder), Vec::<String>::new());
+    assert!(error(&repl.run_for(Some("ada"), "mine")).contains("NameError"));
+    assert_eq!(text(&repl.run_for(Some("bob"), "mine")), "1");
+}
+
+#[test]
 fn calls_of_one_list_run_one_after_the_other_in_one_session() {
     let repl = Repl::new();
     let codes = ["n = 1", "n += 1", "n *= 10", "n"];

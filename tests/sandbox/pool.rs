@@ -27,6 +27,20 @@ async fn sixteen_first_calls_of_one_agent_make_one_container() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_forgotten_loses_its_container_unless_it_is_in_use() {
+    let config = config();
+    let name = config.sandbox.name.clone();
+    let engine = engine(config);
+    let lease = engine.sandbox().lease(Some("a")).await.unwrap();
+    engine.forget("a").await.unwrap();
+    assert_eq!(printed(&lease, "print('still here')").await, "still here\n");
+    drop(lease);
+    engine.forget("a").await.unwrap();
+    eventually("it is gone", || containers(&name).is_empty()).await;
+    assert_eq!(engine.sandbox().status().await.leased, 0);
+}
+
+#[tokio::test]
 async fn warm_sandboxes_are_ready_ahead() {
     let mut config = config();
     config.warm = 2;

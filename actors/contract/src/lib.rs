@@ -78,13 +78,13 @@ pub use runner::{Runner, StateReturn};
 pub use set::{Duplicate, DuplicatePolicy, SharedTool, ToolSet};
 pub use spec::{Execution, FunctionSchema, ToolSpec};
 pub use state::{
-    Copied, InPlace, JsonState, RowKey, RowReplaced, RowValue, Shard, ShardWork, StatePart, StateScope,
-    StateWork, Stateful, StatefulTool, ToolState,
+    Copied, InPlace, JsonState, RowKey, RowKeys, RowReplaced, RowValue, SavedState, Shard, ShardWork,
+    StatePart, StateScope, StateWork, Stateful, StatefulTool, ToolState,
 };
 pub use submit::SubmitOptions;
 pub use suspend::{
     Answer, Answers, Binding, ChangedCall, Need, ParkedCall, RecordError, Refusal, Request, Restored,
-    Resumption, Standing, SuspendedCall, SuspendedList, SuspensionStore,
+    Resumption, Standing, StateMark, StoreMark, SuspendedCall, SuspendedList, SuspensionStore,
 };
 pub use tool::{IntoTool, Tool};
 pub use work::ToolFuture;

@@ -11,7 +11,13 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{Invocation, StateReturn, Tool, ToolFuture, ToolReturn, ToolSpec};
 
+mod cut;
+mod read;
 mod rows;
+mod saved;
+
+pub use cut::RowKeys;
+pub use saved::SavedState;
 
 /// What can be a tool's state: any value that can be copied, sent, written and read.
 pub trait ToolState: Clone + Send + Serialize + DeserializeOwned + 'static {}
@@ -64,6 +70,13 @@ pub trait StatefulTool: Send + Sync + 'static {
 
     /// Lets go of what outlives calls, as [`Tool::retire`] does. Default: there is nothing.
     fn retire(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Lets go of what it keeps for an agent beside its row (sessions, connections): the agent is gone, and has no calls under way.
+    /// Default: there is nothing.
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        let _ = agent;
         Box::pin(std::future::ready(()))
     }
 
@@ -151,11 +164,14 @@ impl RowValue {
 
 /// State that is plain JSON, in the two parts that untyped tools use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(deny_unknown_fields)]
 pub struct JsonState {
-    /// What the tool works on.
+    /// What the tool works on. As JSON it must be there, if only as `null`, so that nothing else is
+    /// taken for an empty state.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub state: Option<Map<String, Value>>,
     /// What it notes about itself.
+    #[serde(default)]
     pub meta_state: Option<Map<String, Value>>,
 }
 
@@ -194,6 +210,10 @@ impl<T: StatefulTool> Tool for Stateful<T> {
 
     fn retire(&self) -> BoxFuture<'static, ()> {
         self.0.retire()
+    }
+
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        self.0.forget(agent)
     }
 
     fn state(&self) -> Option<StatePart> {
@@ -258,11 +278,27 @@ pub trait Shard: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Hands every row to `sink`, ordered by key.
+    /// Begins to hand out the rows as they are now, under a number that no other cut has, and gives their keys.
+    /// Rows that change before they are handed out are kept as they were.
+    fn begin_cut(&mut self, cut: u64) -> RowKeys;
+    /// Hands out the rows of the next keys as they were: at least one, if any is left, at most `rows`, and no more
+    /// once they are `bytes` long.
     ///
     /// # Errors
-    /// When a state cannot be written as JSON, or the sink fails.
-    fn for_each(&self, sink: &mut dyn FnMut(RowValue) -> serde_json::Result<()>) -> serde_json::Result<()>;
+    /// When a state cannot be written as JSON.
+    fn read_cut(
+        &mut self,
+        cut: u64,
+        keys: &mut RowKeys,
+        rows: usize,
+        bytes: usize,
+    ) -> serde_json::Result<Vec<RowValue>>;
+    /// Forgets what was kept for a cut.
+    fn end_cut(&mut self, cut: u64);
+    /// Takes the rows of another shard of the same tool in place of its own; gives back what is to be dropped.
+    fn adopt(&mut self, rows: Box<dyn Shard>) -> Box<dyn Any + Send>;
+    /// The shard as what it is.
+    fn into_any(self: Box<Self>) -> Box<dyn Any + Send>;
 }
 
 /// How one call goes on, whatever the type of the state.

@@ -92,6 +92,13 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
+    /// Lets go of what it keeps for an agent (sessions, connections): the agent is gone, and has no calls under way.
+    /// Default: there is nothing.
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        let _ = agent;
+        Box::pin(std::future::ready(()))
+    }
+
     /// Starts the work of one call.
     ///
     /// # Cancellation

@@ -10,6 +10,7 @@ use super::{
     rate::{Keyed, RateGate},
     turnstile::{Turn, Turnstile},
 };
+use crate::activity::InUse;
 
 /// The limits of one agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +52,8 @@ struct Live {
     agents: FxHashMap<Arc<str>, Arc<AgentGates>>,
     /// At this size whoever is idle is looked for.
     sweep_at: usize,
+    /// How many agents were forgotten since recovered rates were looked for.
+    forgotten: usize,
 }
 
 /// The gates of one agent.
@@ -66,6 +69,8 @@ pub(crate) struct AgentPass {
     pub(crate) turn: Turn,
     pub(crate) gates: Option<Arc<AgentGates>>,
     agents: Arc<Agents>,
+    /// Keeps the agent from being forgotten.
+    pub(crate) in_use: Option<InUse>,
 }
 
 impl Agents {
@@ -113,7 +118,7 @@ impl Agents {
         let gates = agent
             .filter(|_| limits.max_in_flight.is_some() || limits.rate.is_some())
             .map(|agent| self.gates(agent, limits, named));
-        AgentPass { turn: self.turn(agent), gates, agents: self.clone() }
+        AgentPass { turn: self.turn(agent), gates, agents: self.clone(), in_use: None }
     }
 
     fn gates(&self, agent: &Arc<str>, limits: &AgentLimits, named: Option<&Named>) -> Arc<AgentGates> {
@@ -131,9 +136,31 @@ impl Agents {
         gates
     }
 
+    /// Forgets an agent, unless a thread that could not be stopped still has a place. Its rate goes once it has
+    /// recovered: being forgotten is no way around it.
+    pub(crate) fn forget(&self, agent: &str) {
+        let mut live = self.live.lock();
+        if live.agents.get(agent).is_some_and(|gates| Arc::strong_count(gates) == 1 && gates.is_idle()) {
+            live.agents.remove(agent);
+        }
+        live.forgotten += 1;
+        // Looking at all costs more than one agent is worth, so it is done for half of them.
+        if self.rates.as_ref().is_some_and(|rates| 2 * live.forgotten >= rates.len()) {
+            live.forgotten = 0;
+            drop(live);
+            self.tidy();
+        }
+    }
+
+    /// Forgets rates that have recovered.
+    pub(crate) fn tidy(&self) {
+        if let Some(rates) = &self.rates {
+            rates.retain_recent();
+        }
+    }
+
     /// How many agents take memory.
-    #[cfg(test)]
-    fn live(&self) -> (usize, usize) {
+    pub(crate) fn live(&self) -> (usize, usize) {
         (self.live.lock().agents.len(), self.rates.as_ref().map_or(0, |rates| rates.len()))
     }
 }

@@ -116,6 +116,21 @@ impl Admission {
         (self.in_flight.taken(), self.blocking.taken())
     }
 
+    /// Forgets an agent that has no list under way.
+    pub(crate) fn forget(&self, agent: &str) {
+        self.agents.forget(agent);
+    }
+
+    /// Forgets rates that have recovered.
+    pub(crate) fn tidy(&self) {
+        self.agents.tidy();
+    }
+
+    /// How many agents take memory: for what they have under way, and for rates.
+    pub(crate) fn known_agents(&self) -> (usize, usize) {
+        self.agents.live()
+    }
+
     /// The way of the calls of one list to one tool.
     pub(crate) fn way<'a>(
         &'a self,

@@ -96,6 +96,15 @@ impl Callers {
         self.sessions.lock().values().map(|kept| kept.session.clone()).collect()
     }
 
+    /// Takes the sessions of an agent out, to be closed. One that is in use stays until it has been idle for long.
+    pub(super) fn take_of(&self, agent: &str) -> Vec<Arc<Session>> {
+        let mut sessions = self.sessions.lock();
+        let taken = sessions
+            .extract_if(|caller, kept| caller.agent.as_deref() == Some(agent) && !kept.is_in_use())
+            .map(|(_, kept)| kept.session.clone());
+        taken.collect()
+    }
+
     /// Takes all sessions out, to be closed.
     pub(super) fn take(&self, for_good: bool) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use rmcp::model::{CallToolRequest, ClientRequest, ServerResult};
 use serde_json::Value;
 use toolyard_contract::{
@@ -176,6 +177,15 @@ impl Tool for McpTool {
             // Dropping it tells the server.
             drop(self.session.held.take(key));
         }
+    }
+
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        let sessions = self.session.callers.take_of(agent);
+        Box::pin(async move {
+            for session in sessions {
+                session.close(true).await;
+            }
+        })
     }
 
     fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {

@@ -99,9 +99,12 @@ struct PythonStatefulTool {
 
 /// What a function finds in its `inner_state`: JSON kept as text, so that integers stay exact.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(deny_unknown_fields)]
 struct PythonState {
+    /// Must be there, if only as `null`, so that nothing else is taken for an empty state.
+    #[serde(deserialize_with = "Option::deserialize")]
     state: Option<Box<RawValue>>,
+    #[serde(default)]
     meta_state: Option<Box<RawValue>>,
 }
 

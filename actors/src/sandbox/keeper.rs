@@ -1,11 +1,13 @@
 //! ```text
 //! SandboxPoolActor
-//! Receives  Lease, GiveBack, WarmUp, Count, Release, Close; Up, Cleared, Gone from its own tasks
+//! Receives  Lease, GiveBack, Forget, WarmUp, Count, Release, Close; Up, Cleared, Gone from its own tasks
 //! Sends     Start and Stop to its sandboxes, from tasks
 //! Owns      which sandboxes there are, and who has them
 //! Lives on  the arbiter that its pool was given
 //! Fails     never by a sandbox's fault: one that cannot be started fails those who wait for one
 //! ```
+
+mod forget;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,6 +27,8 @@ use super::{
     pool::{SandboxLease, SandboxPoolConfig, SandboxPoolStatus},
 };
 use crate::reply::{MAILBOX, post};
+
+pub(super) use self::forget::Forget;
 
 /// How often idle sandboxes are looked for.
 const LOOK: Duration = Duration::from_secs(1);

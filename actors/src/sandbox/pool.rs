@@ -16,7 +16,7 @@ use super::{
     docker::Daemon,
     error::SandboxError,
     handle::Sandbox,
-    keeper::{Close, Count, GiveBack, Lease, Release, SandboxPoolActor, WarmUp},
+    keeper::{Close, Count, Forget, GiveBack, Lease, Release, SandboxPoolActor, WarmUp},
 };
 use crate::{Yard, reply::post};
 
@@ -142,6 +142,14 @@ impl SandboxPool {
             return Err(SandboxError::ImageMissing { image: config.image.clone() });
         }
         Ok(version)
+    }
+
+    /// Ends the sandbox of an agent, with its files, unless it is in use.
+    pub async fn forget(&self, agent: &str) {
+        if let Some(actor) = self.0.actor.get() {
+            // Without its actor there are none.
+            let _ = actor.send(Forget(agent.to_owned())).await;
+        }
     }
 
     /// How many sandboxes there are.

@@ -24,7 +24,7 @@ use crate::{
     messages::Crash,
     reply::{Finished, Group},
     restart::{Health, Home, Readiness},
-    state::{InvokeOnRow, StateActor},
+    state::{InvokeOnRow, RowTable, StateActor},
     tool::{Invoke, ToolActor},
 };
 
@@ -60,7 +60,7 @@ pub(crate) enum Route {
     /// To the tool's actor.
     Tool(Home<ToolActor>),
     /// To the actor that owns the row: one hop, without a stop at a tool actor.
-    State { scope: StateScope, shards: Vec<Home<StateActor>> },
+    State { scope: StateScope, shards: Vec<Home<StateActor>>, rows: RowTable },
 }
 
 impl Route {
@@ -199,7 +199,11 @@ impl Entry {
 
     /// A tool that no actor stands behind: its calls can be checked and judged, not sent.
     pub(crate) fn detached(tool: Arc<dyn Tool>) -> Self {
-        Self::new(tool, Route::State { scope: StateScope::Engine, shards: Vec::new() }, Vec::new())
+        Self::new(
+            tool,
+            Route::State { scope: StateScope::Engine, shards: Vec::new(), rows: RowTable::default() },
+            Vec::new(),
+        )
     }
 
     /// The tool.

@@ -40,6 +40,7 @@ use self::{
     judging::{Begun, Judging},
 };
 use crate::{
+    activity::{Activity, InUse},
     admission::{Admission, ToolGates, turnstile::Permit},
     guard::{await_host, start_guarded},
     keys::KeyTable,
@@ -54,7 +55,7 @@ use crate::{
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
     retry::RetryPolicy,
-    state::StateActor,
+    state::{RowTable, StateActor, StateOrigin},
     tool::{Spawner, ToolActor},
     watch::Watch,
 };
@@ -62,6 +63,8 @@ use crate::{
 /// What the supervisors of one engine share.
 pub(crate) struct Shared {
     pub(crate) published: Published,
+    /// Who has lists under way.
+    pub(crate) activity: Arc<Activity>,
     /// The engine's limits, once for each depth of nested lists: a list never waits for permits that
     /// a call around it holds.
     pub(crate) admissions: Vec<Arc<Admission>>,
@@ -79,6 +82,8 @@ pub(crate) struct Shared {
     /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
     pub(crate) tool_runtime: Option<Handle>,
     pub(crate) permissions: Permissions,
+    /// Which state the rows of all tools are.
+    pub(crate) origin: StateOrigin,
     pub(crate) restarts: RestartPolicy,
     /// Finds tools that block their arbiter.
     pub(crate) watch: Arc<Watch>,
@@ -181,6 +186,11 @@ impl Handler<ChangeCatalog> for SupervisorActor {
     }
 }
 
+/// The agent of a list that nothing else keeps in use: one inside a call has the list around it.
+fn visitor(options: &ExecuteOptions) -> Option<&Arc<str>> {
+    options.agent.as_ref().filter(|_| options.ancestry.depth == 0)
+}
+
 impl Shared {
     /// Remembers a session for the engine's end.
     #[cfg(feature = "mcp")]
@@ -191,13 +201,19 @@ impl Shared {
     }
 
     /// Gates, plans and starts a list, or as much of that as can be done without waiting.
-    fn begin(self: &Arc<Self>, message: ExecuteCalls, permit: Permit) -> Result<Begun, EngineError> {
+    fn begin(
+        self: &Arc<Self>,
+        message: ExecuteCalls,
+        permit: Permit,
+        in_use: InUse,
+    ) -> Result<Begun, EngineError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(EngineError::Stopped);
         }
         let ExecuteCalls { calls, options, control } = message;
         let admission = self.admission(options.ancestry.depth)?.clone();
-        let agent = admission.agent(options.agent.as_ref());
+        let mut agent = admission.agent(options.agent.as_ref());
+        agent.in_use = Some(in_use);
         let most = u32::MAX as usize;
         if calls.len() > most {
             return Err(EngineError::ListTooLong { most, calls: calls.len() });
@@ -213,8 +229,10 @@ impl Shared {
         self: &Arc<Self>,
         message: ExecuteCalls,
     ) -> Result<Result<Begun, ExecuteCalls>, EngineError> {
-        match self.admission(message.options.ancestry.depth)?.lists.try_take(1) {
-            Some(permit) => self.begin(message, permit).map(Ok),
+        let admission = self.admission(message.options.ancestry.depth)?;
+        let Some(in_use) = self.activity.enter(visitor(&message.options)) else { return Ok(Err(message)) };
+        match admission.lists.try_take(1) {
+            Some(permit) => self.begin(message, permit, in_use).map(Ok),
             None => Ok(Err(message)),
         }
     }
@@ -233,8 +251,12 @@ impl Shared {
         let admission = self.admission(message.options.ancestry.depth)?;
         let limits = &admission.limits;
         let turn = admission.turn(message.options.agent.as_ref());
-        match timeout(limits.admission_timeout, admission.lists.take(&turn)).await {
-            Ok(permit) => self.begin(message, permit),
+        let admitted = async {
+            let in_use = self.activity.entered(visitor(&message.options)).await;
+            (admission.lists.take(&turn).await, in_use)
+        };
+        match timeout(limits.admission_timeout, admitted).await {
+            Ok((permit, in_use)) => self.begin(message, permit, in_use),
             Err(_) => Err(EngineError::Overloaded {
                 lists: limits.max_lists,
                 retry_after: limits.admission_timeout,
@@ -359,14 +381,16 @@ impl Shared {
         let places = if scope == StateScope::Agent { all } else { std::slice::from_ref(place) };
         let shards =
             std::iter::once(shard).chain(std::iter::repeat_with(|| tool.state()).flatten().map(|s| s.shard));
-        let homes = places.iter().cloned().zip(shards).map(|(place, shard)| {
-            let (shard, spawner) = (Arc::new(Mutex::new(shard)), spawner.clone());
+        let rows: RowTable =
+            places.iter().zip(shards).map(|(_, shard)| Arc::new(Mutex::new(shard))).collect();
+        let homes = places.iter().cloned().zip(rows.shards()).map(|(place, shard)| {
+            let (shard, spawner) = (shard.clone(), spawner.clone());
             Home::new(self.restarts.clone(), watched, seat.take(), move |pulse| {
                 let (shard, spawner) = (shard.clone(), spawner.clone());
                 StateActor::start_in_arbiter(&place, move |_| StateActor::new(shard, spawner, pulse))
             })
         });
-        Route::State { scope, shards: homes.collect() }
+        Route::State { scope, shards: homes.collect(), rows }
     }
 }
 

@@ -72,8 +72,19 @@ impl Parking {
         for result in results.iter_mut().filter(waits).filter(|result| result.request.is_none()) {
             self.park_asked(scope, result);
         }
+        self.mark_states(scope);
         self.calls.sort_by_key(|call| call.index);
         self.calls
+    }
+
+    /// Says of calls whose tools keep state which one it is: at the end, when the list has committed
+    /// all that it will.
+    fn mark_states(&mut self, scope: &Scope) {
+        for call in &mut self.calls {
+            let entry = scope.get(&call.call.tool);
+            let used = entry.and_then(|entry| entry.route.has_row(self.agent.as_ref()));
+            call.state = used.map(|used| self.shared.origin.mark(used));
+        }
     }
 
     fn park_asked(&mut self, scope: &Scope, result: &mut ToolResult) {
@@ -129,7 +140,7 @@ impl Parking {
         // An alias, or the name that a provider sees, may lead elsewhere when the call goes on.
         let tool = name::key(&spec.name).into_owned();
         let call = SuspendedCall { tool, ..SuspendedCall::new(&made, request) };
-        self.calls.push(ParkedCall { index, call, need, reason, binding, kept, claimed: false });
+        self.calls.push(ParkedCall { index, call, need, reason, binding, kept, state: None, claimed: false });
     }
 
     fn permissions(&self) -> &Permissions {

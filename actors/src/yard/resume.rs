@@ -45,7 +45,8 @@ impl Yard {
                 None => Err("its tool is not there any more"),
                 Some(spec) => parked.check_unchanged(&spec, &version, &executed_now(parked, &spec, options)),
             };
-            unchanged.map_err(|reason| Refusal::Changed { id: id.clone(), reason: reason.to_owned() })
+            unchanged.map_err(|reason| Refusal::Changed { id: id.clone(), reason: reason.to_owned() })?;
+            self.check_state(parked)
         };
         let before = list.clone();
         let mut resumed = list.claim(answers, Timestamp::now(), check)?;

@@ -9,69 +9,66 @@ use toolyard_contract::{RowValue, Shard, StateScope};
 
 use super::{
     Yard,
+    cut::StateCut,
     state::{Owner, StateError},
 };
 use crate::{
-    state::{Adopt, ForgetRows, RowSink, StreamRows},
+    state::{RowTable, SharedShard, hold_all},
     supervisor::catalog::Catalog,
 };
 
 impl Yard {
-    /// Hands every row of every tool that keeps state to a sink, with the tool's name, tool by tool
-    /// and shard by shard. Each shard's rows existed together between two commits; it serves nobody
-    /// while the sink takes them.
+    /// Cuts through the rows of one tool, or of every tool that keeps state: as they are between the same two
+    /// commits, over all shards and all tools. Calls go on meanwhile.
     ///
     /// # Errors
-    /// When a state cannot be written as JSON, or the sink fails.
-    pub async fn stream_rows<S>(&self, sink: S) -> Result<(), StateError>
-    where
-        S: Fn(&str, RowValue) -> serde_json::Result<()> + Clone + Send + 'static,
-    {
+    /// When the named tool is not there or keeps no state, or the engine has stopped.
+    pub fn cut(&self, tool: Option<&str>) -> Result<StateCut, StateError> {
         let catalog = self.catalog();
-        for owner in catalog.entries().iter().filter_map(|entry| Owner::new(entry)) {
-            for home in owner.shards {
-                let (sink, tool) = (sink.clone(), owner.entry.spec().name.clone());
-                let rows: RowSink = Box::new(move |row| sink(&tool, row));
-                owner.ask(home, StreamRows(rows)).await?.map_err(|error| owner.bad(&error))?;
-            }
+        if self.is_closed() && catalog.entries().is_empty() {
+            return Err(StateError::Stopped);
         }
-        Ok(())
+        let owners = match tool {
+            Some(tool) => vec![Owner::find(&catalog, tool)?],
+            None => catalog.entries().iter().filter_map(|entry| Owner::new(entry)).collect(),
+        };
+        let named = |owner: Owner<'_>| (owner.entry.spec().name.clone(), owner.rows.clone());
+        Ok(StateCut::take(owners.into_iter().map(named)))
     }
 
     /// Begins to collect rows that shall replace those of their tools.
     pub fn stage(&self) -> Staging {
-        Staging { catalog: self.catalog(), tools: BTreeMap::new(), unknown: BTreeSet::new() }
+        Staging {
+            catalog: self.catalog(),
+            tools: BTreeMap::new(),
+            unknown: BTreeSet::new(),
+            agents: BTreeSet::new(),
+            notes_agents: self.shared.activity.remembers(),
+        }
     }
 
-    /// Replaces all rows of the tools of which rows were collected; other tools keep theirs. Calls
+    /// Replaces all rows of the tools of which rows were collected, at one moment; other tools keep theirs. Calls
     /// that work on copies of replaced rows end `lost`.
-    ///
-    /// # Errors
-    /// When the actor of a tool's state does not answer.
-    pub async fn adopt(&self, staging: Staging) -> Result<(), StateError> {
-        for (place, shards) in staging.tools {
-            let Some(owner) = staging.catalog.entries().get(place).and_then(|entry| Owner::new(entry)) else {
-                continue;
-            };
-            for (home, shard) in owner.shards.iter().zip(shards) {
-                owner.ask(home, Adopt(shard)).await?;
-            }
-        }
-        Ok(())
+    pub fn adopt(&self, staging: Staging) {
+        let owners = staging.tools.into_iter().filter_map(|(place, shards)| {
+            let owner = staging.catalog.entries().get(place).and_then(|entry| Owner::new(entry))?;
+            Some((owner.rows.clone(), shards))
+        });
+        let (tables, shards): (Vec<_>, Vec<_>) = owners.unzip();
+        self.shared.activity.seen(staging.agents);
+        let old: Vec<SharedShard> = tables.iter().flat_map(RowTable::shards).cloned().collect();
+        let replaced: Vec<_> = hold_all(&old, |old| {
+            old.zip(shards.into_iter().flatten()).map(|(old, new)| old.adopt(new)).collect()
+        });
+        drop(replaced); // a million rows take a while: nobody waits for that
     }
 
-    /// Forgets every row of every tool.
-    ///
-    /// # Errors
-    /// When the actor of a tool's state does not answer.
-    pub async fn forget_states(&self) -> Result<(), StateError> {
+    /// Forgets every row of every tool, at one moment.
+    pub fn forget_states(&self) {
         let catalog = self.catalog();
-        for owner in catalog.entries().iter().filter_map(|entry| Owner::new(entry)) {
-            for home in owner.shards {
-                owner.ask(home, ForgetRows).await?;
-            }
-        }
-        Ok(())
+        let owners = catalog.entries().iter().filter_map(|entry| Owner::new(entry));
+        let shards: Vec<SharedShard> = owners.flat_map(|owner| owner.rows.shards()).cloned().collect();
+        hold_all(&shards, |shards| shards.for_each(|shard| shard.clear()));
     }
 }
 
@@ -81,6 +78,9 @@ pub struct Staging {
     /// By the tool's place in the catalogue; parallel to the tool's shards.
     tools: BTreeMap<usize, Vec<Box<dyn Shard>>>,
     unknown: BTreeSet<String>,
+    /// Whose rows they are, where idle agents are forgotten.
+    agents: BTreeSet<Arc<str>>,
+    notes_agents: bool,
 }
 
 impl Staging {
@@ -100,13 +100,19 @@ impl Staging {
         let reason = if let (StateScope::Engine, Some(agent)) = (owner.scope, key.agent()) {
             format!("it has one row for the whole engine, and none for agent {agent:?}")
         } else {
-            let shard = &mut shards[owner.place_of(&key)];
+            let shard = &mut shards[owner.rows.place_of(&key)];
             match (shard.contains(&key), key.agent()) {
                 (true, Some(agent)) => format!("the row of agent {agent:?} is there twice"),
                 (true, None) => "the row of the whole engine is there twice".to_owned(),
                 (false, _) => match shard.put(row) {
-                    Ok(()) => return Ok(()),
-                    Err(error) => error.to_string(),
+                    Ok(()) => {
+                        self.agents.extend(row.agent.clone().filter(|_| self.notes_agents));
+                        return Ok(());
+                    }
+                    Err(error) => match key.agent() {
+                        Some(agent) => format!("the row of agent {agent:?}: {error}"),
+                        None => error.to_string(),
+                    },
                 },
             }
         };
@@ -129,8 +135,8 @@ impl Staging {
         let shards = self.tools.entry(place).or_insert_with(|| {
             let empty =
                 std::iter::repeat_with(|| owner.entry.tool().state()).map_while(|part| Some(part?.shard));
-            empty.take(owner.shards.len()).collect()
+            empty.take(owner.rows.shards().len()).collect()
         });
-        (shards.len() == owner.shards.len()).then_some((owner, shards))
+        (shards.len() == owner.rows.shards().len()).then_some((owner, shards))
     }
 }

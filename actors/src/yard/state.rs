@@ -9,8 +9,8 @@ use toolyard_contract::{RowKey, RowValue, StateScope};
 use super::Yard;
 use crate::{
     restart::Home,
-    state::{GetRow, RemoveRow, RowError, Snapshot, StateActor, UpdateRow},
-    supervisor::catalog::{Catalog, Entry, Route, spread},
+    state::{GetRow, RowError, RowTable, StateActor, UpdateRow},
+    supervisor::catalog::{Catalog, Entry, Route},
 };
 
 /// All rows of one tool, written as JSON.
@@ -43,6 +43,9 @@ pub enum StateError {
         /// What is wrong with the value.
         reason: String,
     },
+    /// The engine has stopped, and its states are gone.
+    #[error("the engine has stopped: its states are gone")]
+    Stopped,
     /// The engine has stopped, or the actor of the rows has just died.
     #[error("tool {tool:?}: the actor of its state does not answer")]
     NoAnswer {
@@ -77,22 +80,8 @@ impl Yard {
         let owner = Owner::find(&catalog, tool)?;
         let key = owner.key(agent);
         let row = RowValue { agent: key.agent().map(Arc::from), state };
+        self.shared.activity.seen(row.agent.clone());
         owner.ask(owner.shard(&key), UpdateRow(row)).await?.map_err(|error| owner.bad(&error))
-    }
-
-    /// Forgets every row of an agent; gives how many there were.
-    ///
-    /// # Errors
-    /// When an actor does not answer.
-    pub async fn forget_agent(&self, agent: &str) -> Result<usize, StateError> {
-        let (catalog, mut forgotten) = (self.catalog(), 0);
-        for owner in catalog.entries().iter().filter_map(|entry| Owner::new(entry)) {
-            if owner.scope == StateScope::Agent {
-                let key = owner.key(Some(agent));
-                forgotten += usize::from(owner.ask(owner.shard(&key), RemoveRow(key)).await?);
-            }
-        }
-        Ok(forgotten)
     }
 
     /// The names of the tools that keep state.
@@ -102,24 +91,21 @@ impl Yard {
         owners.map(|owner| owner.entry.spec().name.clone()).collect()
     }
 
-    /// Gives all rows of one tool, or of every tool that keeps state. Each shard's rows existed
-    /// together between two commits.
+    /// Gives all rows of one tool, or of every tool that keeps state, as they were at one moment.
     ///
     /// # Errors
-    /// When the named tool is not there or keeps no state.
+    /// When the named tool is not there or keeps no state, or the engine has stopped.
     pub async fn snapshot(&self, tool: Option<&str>) -> Result<Vec<ToolRows>, StateError> {
-        let catalog = self.catalog();
-        let owners = match tool {
-            Some(tool) => vec![Owner::find(&catalog, tool)?],
-            None => catalog.entries().iter().filter_map(|entry| Owner::new(entry)).collect(),
-        };
-        let mut tools = Vec::with_capacity(owners.len());
-        for owner in owners {
-            let mut rows = Vec::new();
-            for home in owner.shards {
-                rows.extend(owner.ask(home, Snapshot).await?.map_err(|error| owner.bad(&error))?);
+        let cut = self.cut(tool)?;
+        let mut tools: Vec<_> =
+            cut.tools().iter().map(|tool| ToolRows { tool: tool.clone(), rows: Vec::new() }).collect();
+        let mut at = 0;
+        for row in cut {
+            let (tool, row) = row?;
+            while tools[at].tool != tool {
+                at += 1;
             }
-            tools.push(ToolRows { tool: owner.entry.spec().name.clone(), rows });
+            tools[at].rows.push(row);
         }
         Ok(tools)
     }
@@ -137,7 +123,7 @@ impl Yard {
             }
         }
         let unknown = staging.unknown().map(str::to_owned).collect();
-        self.adopt(staging).await?;
+        self.adopt(staging);
         Ok(unknown)
     }
 }
@@ -148,17 +134,18 @@ pub(super) struct Owner<'a> {
     pub(super) entry: &'a Entry,
     pub(super) scope: StateScope,
     pub(super) shards: &'a [Home<StateActor>],
+    pub(super) rows: &'a RowTable,
 }
 
 impl<'a> Owner<'a> {
     pub(super) fn new(entry: &'a Entry) -> Option<Self> {
         match &entry.route {
             Route::Tool(_) => None,
-            Route::State { scope, shards } => Some(Self { entry, scope: *scope, shards }),
+            Route::State { scope, shards, rows } => Some(Self { entry, scope: *scope, shards, rows }),
         }
     }
 
-    fn find(catalog: &'a Catalog, tool: &str) -> Result<Self, StateError> {
+    pub(super) fn find(catalog: &'a Catalog, tool: &str) -> Result<Self, StateError> {
         let unknown = || StateError::UnknownTool(catalog.unknown(tool, |_| true));
         let entry = catalog.get(tool).ok_or_else(unknown)?;
         Self::new(entry).ok_or_else(|| StateError::NoState { tool: entry.spec().name.clone() })
@@ -172,12 +159,7 @@ impl<'a> Owner<'a> {
     }
 
     fn shard(&self, key: &RowKey) -> &'a Home<StateActor> {
-        &self.shards[self.place_of(key)]
-    }
-
-    /// Which of the shards owns a row.
-    pub(super) fn place_of(&self, key: &RowKey) -> usize {
-        spread(key.agent(), self.shards.len())
+        &self.shards[self.rows.place_of(key)]
     }
 
     pub(super) async fn ask<M>(&self, home: &Home<StateActor>, message: M) -> Result<M::Result, StateError>

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
-use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn, canonical::canonical_as_written, strict};
+use toolyard_contract::{
+    Detail, Failure, Output, Reply, ToolReturn, canonical::canonical_as_written, strict,
+};
 
 use crate::builtin::web::{WebError, WebResponse, essence};
 

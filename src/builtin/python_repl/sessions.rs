@@ -13,13 +13,13 @@ use super::{ReplSession, Snapshot};
 
 /// The state of one agent's row: enough to go on in another process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SessionState {
     /// Marks what the session looked like after the last call that was `ok`.
     pub mark: u64,
     /// The names after that call.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -103,6 +103,21 @@ impl Sessions {
     /// Resolves when a session has come to rest or has ended since the call.
     pub(super) fn freed(&self) -> Notified<'_> {
         self.1.notified()
+    }
+
+    /// Takes the session of an agent that is gone, and what is known of it.
+    pub(super) fn forget(&self, agent: &str) -> Option<Box<dyn ReplSession>> {
+        let mut table = self.0.lock();
+        let agent: Agent = Some(agent.into());
+        match table.slots.remove(&agent)? {
+            Slot::Idle { session, .. } => Some(session),
+            Slot::Gone { .. } => None,
+            // A call that could not be stopped in time: its seat ends the session.
+            at_work @ Slot::AtWork => {
+                table.slots.insert(agent, at_work);
+                None
+            }
+        }
     }
 
     /// Takes all sessions, for good.

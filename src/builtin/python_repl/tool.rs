@@ -214,6 +214,15 @@ impl StatefulTool for PythonReplTool {
         StateWork::Waits(Box::pin(async move { self.run(invocation, state).await }))
     }
 
+    fn forget(&self, agent: &str) -> BoxFuture<'static, ()> {
+        let session = self.sessions.forget(agent);
+        Box::pin(async move {
+            if let Some(session) = session {
+                session.end().await;
+            }
+        })
+    }
+
     /// Ends the sessions. Where an agent's row stays, its next session goes on from there.
     fn release(&self) -> BoxFuture<'static, ()> {
         end_all(self.sessions.release())

@@ -1,8 +1,11 @@
 //! The rows of one tool whose type of state is known.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use compact_str::CompactString;
@@ -10,7 +13,10 @@ use futures::future::BoxFuture;
 use hashbrown::{HashMap, hash_map::EntryRef};
 use serde_json::value::RawValue;
 
-use super::{Copied, RowKey, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool};
+use super::{
+    Copied, RowKey, RowKeys, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool, cut::Cut,
+    read::read,
+};
 use crate::{Failure, Invocation, StateReturn};
 
 /// A shard of the tool `T`. A row costs its key, its state and a few bytes; nothing runs for it.
@@ -19,8 +25,15 @@ pub(super) struct Rows<T: StatefulTool> {
     engine: Option<Row<T::State>>,
     /// By the agent's id, which mostly lies in the table itself: among a million rows each place that is looked at
     /// is a miss of the cache.
-    agents: HashMap<CompactString, Row<T::State>, rustc_hash::FxBuildHasher>,
+    agents: Agents<T::State>,
+    /// Those who hand out rows as they were at an earlier moment. Mostly none.
+    cuts: Vec<Cut<T::State>>,
 }
+
+type Agents<S> = HashMap<CompactString, Row<S>, rustc_hash::FxBuildHasher>;
+
+/// A table with room for so many rows is not worth making smaller.
+const SMALL: usize = 64;
 
 /// Stamps rows that were made or replaced, so that a late commit finds out. One counter for all
 /// shards, because a shard may take another one's place.
@@ -37,11 +50,20 @@ struct Row<S> {
 
 impl<T: StatefulTool> Rows<T> {
     pub(super) fn boxed(tool: Arc<T>) -> Box<dyn Shard> {
-        Box::new(Self { tool, engine: None, agents: HashMap::default() })
+        Box::new(Self::new(tool))
+    }
+
+    pub(super) fn new(tool: Arc<T>) -> Self {
+        Self { tool, engine: None, agents: HashMap::default(), cuts: Vec::new() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.agents.capacity()
     }
 
     fn row(&mut self, key: &RowKey) -> &mut Row<T::State> {
-        let Self { tool, engine, agents } = self;
+        let Self { tool, engine, agents, .. } = self;
         let first = || Row { state: tool.initial(key.agent()), stamp: next_stamp() };
         match key.agent() {
             None => engine.get_or_insert_with(first),
@@ -56,21 +78,38 @@ impl<T: StatefulTool> Rows<T> {
         key.agent().map_or(self.engine.as_ref(), |agent| self.agents.get(agent))
     }
 
+    /// Keeps a row that is about to change as it was, for whoever hands it out.
+    fn keep(&mut self, key: &RowKey) {
+        if self.cuts.is_empty() {
+            return; // nearly always
+        }
+        let Self { engine, agents, cuts, .. } = self;
+        let row = key.agent().map_or(engine.as_ref(), |agent| agents.get(agent));
+        let Some(row) = row else { return };
+        cuts.iter_mut().for_each(|cut| cut.keep(key.agent(), &row.state));
+    }
+
+    /// Keeps all rows as they were.
+    fn keep_all(&mut self) {
+        let Self { engine, agents, cuts, .. } = self;
+        for cut in cuts {
+            engine.iter().for_each(|row| cut.keep(None, &row.state));
+            agents.iter().for_each(|(agent, row)| cut.keep(Some(agent), &row.state));
+        }
+    }
+
     fn known_mut(&mut self, key: &RowKey) -> Option<&mut Row<T::State>> {
         match key.agent() {
             None => self.engine.as_mut(),
             Some(agent) => self.agents.get_mut(agent),
         }
     }
-
-    fn read(row: &RowValue) -> serde_json::Result<T::State> {
-        serde_json::from_str(row.state.get())
-    }
 }
 
 impl<T: StatefulTool> Shard for Rows<T> {
     fn begin(&mut self, key: &RowKey, invocation: Invocation) -> ShardWork {
         let tool = self.tool.clone();
+        self.keep(key);
         let row = self.row(key);
         if let Some(change) = tool.in_place() {
             return ShardWork::Done(change(&tool, invocation, &mut row.state));
@@ -114,7 +153,7 @@ impl<T: StatefulTool> Shard for Rows<T> {
         let work = start(copy);
         ShardWork::Waits(Box::pin(async move {
             let (returned, after) = work.await;
-            let (returned, state) = match after.map(|after| serde_json::from_str(after.get())) {
+            let (returned, state) = match after.map(|after| read(after.get())) {
                 None => (returned, before),
                 Some(Ok(state)) => (returned, state),
                 Some(Err(error)) => {
@@ -128,6 +167,7 @@ impl<T: StatefulTool> Shard for Rows<T> {
     }
 
     fn commit(&mut self, key: &RowKey, copied: Copied) -> Result<(), RowReplaced> {
+        self.keep(key);
         let row = self.known_mut(key).filter(|row| row.stamp == copied.stamp).ok_or(RowReplaced)?;
         row.state = *copied.state.downcast().map_err(|_| RowReplaced)?;
         Ok(())
@@ -142,7 +182,8 @@ impl<T: StatefulTool> Shard for Rows<T> {
     }
 
     fn put(&mut self, value: &RowValue) -> serde_json::Result<()> {
-        let row = Row { state: Self::read(value)?, stamp: next_stamp() };
+        let row = Row { state: read(value.state.get())?, stamp: next_stamp() };
+        self.keep(&value.key());
         match &value.agent {
             None => self.engine = Some(row),
             Some(agent) => drop(self.agents.insert(CompactString::from(&**agent), row)),
@@ -151,13 +192,18 @@ impl<T: StatefulTool> Shard for Rows<T> {
     }
 
     fn remove(&mut self, key: &RowKey) -> bool {
-        match key.agent() {
-            None => self.engine.take().is_some(),
-            Some(agent) => self.agents.remove(agent).is_some(),
+        self.keep(key);
+        let Some(agent) = key.agent() else { return self.engine.take().is_some() };
+        let was_there = self.agents.remove(agent).is_some();
+        // A table that was large once does not stay so; each row pays for a few that are moved.
+        if self.agents.capacity() > SMALL && self.agents.len() < self.agents.capacity() / 8 {
+            self.agents.shrink_to(2 * self.agents.len());
         }
+        was_there
     }
 
     fn clear(&mut self) {
+        self.keep_all();
         (self.engine, self.agents) = (None, HashMap::default());
     }
 
@@ -165,19 +211,59 @@ impl<T: StatefulTool> Shard for Rows<T> {
         usize::from(self.engine.is_some()) + self.agents.len()
     }
 
-    fn for_each(&self, sink: &mut dyn FnMut(RowValue) -> serde_json::Result<()>) -> serde_json::Result<()> {
-        let mut write = |agent: Option<&str>, row: &Row<T::State>| {
-            let state = serde_json::value::to_raw_value(&row.state)?;
-            sink(RowValue { agent: agent.map(Arc::from), state })
+    fn begin_cut(&mut self, cut: u64) -> RowKeys {
+        self.cuts.push(Cut::new(cut));
+        RowKeys { engine: self.engine.is_some(), agents: self.agents.keys().cloned().collect() }
+    }
+
+    fn read_cut(
+        &mut self,
+        cut: u64,
+        keys: &mut RowKeys,
+        rows: usize,
+        bytes: usize,
+    ) -> serde_json::Result<Vec<RowValue>> {
+        let (mut read, mut length) = (Vec::new(), 0);
+        let Some(cut) = self.cuts.iter_mut().find(|other| other.id == cut) else { return Ok(read) };
+        let mut write = |agent: Option<CompactString>, row: Option<&T::State>| {
+            let kept = cut.pass(agent.as_ref());
+            let Some(state) = kept.as_ref().or(row) else { return Ok(0) };
+            let state = serde_json::value::to_raw_value(state)?;
+            let length = state.get().len();
+            read.push(RowValue { agent: agent.as_deref().map(Arc::from), state });
+            serde_json::Result::Ok(length)
         };
-        if let Some(row) = &self.engine {
-            write(None, row)?;
+        if std::mem::take(&mut keys.engine) {
+            length += write(None, self.engine.as_ref().map(|row| &row.state))?;
         }
-        let mut agents: Vec<_> = self.agents.iter().collect();
-        agents.sort_unstable_by_key(|(agent, _)| *agent);
-        for (agent, row) in agents {
-            write(Some(agent), row)?;
+        for _ in 0..rows {
+            if length >= bytes {
+                break;
+            }
+            let Some(agent) = keys.agents.pop() else { break };
+            let row = self.agents.get(&agent).map(|row| &row.state);
+            length += write(Some(agent), row)?;
         }
-        Ok(())
+        Ok(read)
+    }
+
+    fn end_cut(&mut self, cut: u64) {
+        self.cuts.retain(|other| other.id != cut);
+    }
+
+    fn adopt(&mut self, rows: Box<dyn Shard>) -> Box<dyn Any + Send> {
+        match rows.into_any().downcast::<Self>() {
+            Ok(mut rows) => {
+                self.keep_all();
+                std::mem::swap(&mut self.engine, &mut rows.engine);
+                std::mem::swap(&mut self.agents, &mut rows.agents);
+                rows
+            }
+            Err(other) => other, // of another tool: there is nothing to take
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+        self
     }
 }

@@ -90,15 +90,25 @@ fn rows_are_written_in_order_and_bad_values_are_refused() {
     for (id, by) in [("b", 2), ("a", 1)] {
         add(&mut *shard, &agent(id), &json!({"by": by}));
     }
-    let mut written = Vec::new();
-    let mut write = |row: RowValue| {
-        written.push(serde_json::to_string(&row)?);
-        Ok(())
-    };
-    shard.for_each(&mut write).unwrap();
+    let mut keys = shard.begin_cut(0);
+    keys.sort();
+    let rows = shard.read_cut(0, &mut keys, 10, usize::MAX).unwrap();
+    let written: Vec<_> = rows.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
     assert_eq!(written, [r#"{"agent":"a","state":1}"#, r#"{"agent":"b","state":2}"#]);
     let bad: RowValue = serde_json::from_value(json!({"agent": "a", "state": "x"})).unwrap();
     assert!(shard.put(&bad).is_err());
     assert_eq!(state(&*shard, &agent("a")).as_deref(), Some("1"));
     assert!(shard.contains(&agent("a")) && !shard.contains(&agent("c")));
+}
+
+#[test]
+fn a_table_that_was_large_gives_its_memory_back_when_its_rows_are_gone() {
+    let mut rows = rows::Rows::new(Arc::new(Adder(ToolSpec::new("add"))));
+    let small = rows.capacity();
+    for number in 0..10_000 {
+        add(&mut rows, &agent(&number.to_string()), &json!({"by": 1}));
+    }
+    assert!(rows.capacity() >= 10_000);
+    (0..10_000).for_each(|number| assert!(rows.remove(&agent(&number.to_string()))));
+    assert!(rows.capacity() <= small + 64, "{}", rows.capacity());
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use super::{Answer, Answers, Need, ParkedCall};
+use super::{Answer, Answers, Need, ParkedCall, StoreMark};
 use crate::{Arguments, Batch, CallId, Outcome, PermissionCheck, ToolResult, name, result::micros};
 
 /// The version of the record that is written and read. Approvals of version 1 were not bound to the tool's own name,
@@ -35,6 +35,9 @@ pub struct SuspendedList {
     /// The declared tools that were answered by their own arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stubs: Vec<Value>,
+    /// The state file that it works on, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreMark>,
 }
 
 /// A call that goes on.
@@ -104,6 +107,14 @@ pub enum Refusal {
         /// What disagrees.
         reason: String,
     },
+    /// Its tool keeps state, and that is not here.
+    #[error("request {id:?} cannot go on with the state that is here: {reason}")]
+    OtherState {
+        /// The request.
+        id: String,
+        /// What is the matter with the state.
+        reason: String,
+    },
     /// An approval where a value is wanted, or the other way round.
     #[error("request {id:?} waits for {wanted}")]
     Misfit {
@@ -124,6 +135,7 @@ impl Refusal {
             | Self::Expired { id, .. }
             | Self::Changed { id, .. }
             | Self::Disagrees { id, .. }
+            | Self::OtherState { id, .. }
             | Self::Misfit { id, .. } => id,
         }
     }
@@ -161,7 +173,18 @@ impl SuspendedList {
     /// Makes a record of a list that has run as far as it could.
     pub fn new(id: CallId, agent: Option<String>, results: Vec<ToolResult>, parked: Vec<ParkedCall>) -> Self {
         let (batches, used, stubs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { version: VERSION, id, agent, results, batches, elapsed_us: 0, parked, used, stubs }
+        Self {
+            version: VERSION,
+            id,
+            agent,
+            results,
+            batches,
+            elapsed_us: 0,
+            parked,
+            used,
+            stubs,
+            store: None,
+        }
     }
 
     /// Reads a record.
@@ -318,6 +341,7 @@ impl SuspendedList {
                 let ask_again = match check(&parked) {
                     Ok(()) => parked.binding.expires_at <= now,
                     Err(Refusal::Used(_)) => false, // it went on in another copy of this record
+                    Err(Refusal::OtherState { .. }) => false, // it waits for its state
                     Err(_) => true,
                 };
                 if ask_again && !parked.claimed {

@@ -6,6 +6,7 @@ mod call;
 mod call_tests;
 mod list;
 mod parked;
+mod state_mark;
 mod store;
 mod stored;
 #[cfg(test)]
@@ -16,5 +17,6 @@ pub use self::{
     call::SuspendedCall,
     list::{RecordError, Refusal, Resumption, Standing, SuspendedList},
     parked::{Binding, Need, ParkedCall, Request},
+    state_mark::{StateMark, StoreMark},
     store::{ChangedCall, Restored, SuspensionStore},
 };

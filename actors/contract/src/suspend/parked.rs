@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::SuspendedCall;
+use super::{StateMark, SuspendedCall};
 use crate::{
     PermissionCheck, ToolSpec,
     canonical::{canonical, canonical_as_written},
@@ -27,6 +27,9 @@ pub struct ParkedCall {
     /// What its tool wants to find again when it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Value>,
+    /// The state of its tool, if that keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateMark>,
     /// True: it was given free to run. If its process went away since, nobody knows how far it came.
     #[serde(default)]
     pub claimed: bool,

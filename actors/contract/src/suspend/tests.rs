@@ -25,7 +25,7 @@ fn parked(index: usize, arguments: &str, need: Need) -> ParkedCall {
     let binding = Binding::new(&spec(), "v1", Some("ann"), format!("nonce {index}"), expires_at);
     let mut call = SuspendedCall::new(&call("Pay", arguments, "c"), "");
     call.request_id = binding.request_id(&need, arguments);
-    ParkedCall { index, call, need, reason: "waits".into(), binding, kept: None, claimed: false }
+    ParkedCall { index, call, need, reason: "waits".into(), binding, kept: None, state: None, claimed: false }
 }
 
 fn approval() -> Need {
