@@ -4,7 +4,7 @@ use std::{
     fmt,
     hash::{BuildHasher, RandomState},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -82,6 +82,8 @@ pub(crate) struct Passed {
     pub(crate) check: PermissionCheck,
     /// The parameters that the runtime has filled in.
     filled: Vec<String>,
+    /// The arguments, from the first look on: the work has taken the others.
+    arguments: OnceLock<Box<str>>,
 }
 
 impl Permissions {
@@ -259,7 +261,7 @@ impl Permissions {
 
 impl Passed {
     pub(crate) fn new(judged: Judged) -> (u32, Self) {
-        (judged.position, Self { check: judged.check, filled: judged.filled })
+        (judged.position, Self { check: judged.check, filled: judged.filled, arguments: OnceLock::new() })
     }
 
     /// Looks again, just before the call's work begins, whether it would do what was judged.
@@ -272,6 +274,7 @@ impl Passed {
         arguments: &str,
         agent: Option<&str>,
     ) -> Result<(), Finished> {
+        self.arguments.get_or_init(|| arguments.into());
         let effects = entry.spec().effects.said();
         let context = PermissionContext { agent, effects, filled: &self.filled };
         match checked(entry, arguments, &context)? {
@@ -282,6 +285,14 @@ impl Passed {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Looks once more, when the work has waited before it begins.
+    ///
+    /// # Errors
+    /// As [`still_holds`](Self::still_holds).
+    pub(crate) fn holds_after_a_wait(&self, entry: &Entry, agent: Option<&str>) -> Result<(), Finished> {
+        self.arguments.get().map_or(Ok(()), |arguments| self.still_holds(entry, arguments, agent))
     }
 }
 

@@ -173,6 +173,11 @@ async fn wait_to_begin<T>(
         admitted = permits => admitted,
         finished = stopped => Begin::Never(finished),
     };
+    // The world may have changed while it waited.
+    let outcome = match (outcome, begun.run.permitted_after_a_wait(&begun.entry, begun.position)) {
+        (Begin::Now(_), Err(changed)) => Begin::Never(changed),
+        (outcome, _) => outcome,
+    };
     begun.started = Instant::now();
     if let Begin::Now(_) = &outcome {
         begun.begin();

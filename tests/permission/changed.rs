@@ -7,6 +7,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread,
 };
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use toolyard::{
     Answers, Engine, Invocation, PermissionCheck, PermissionContext, PermissionRule, PermissionRules,
     RulePolicy, Tool, ToolFuture, ToolSpec, Verdict,
@@ -138,6 +140,8 @@ struct Door {
     opened: Arc<Mutex<Vec<&'static str>>>,
     /// The world changes when the work has begun.
     moves: bool,
+    /// It says that it waits, and for what.
+    waits: Option<(mpsc::Sender<()>, Arc<Notify>)>,
 }
 
 impl Tool for Door {
@@ -149,8 +153,13 @@ impl Tool for Door {
         Some(PermissionCheck { action: "open".into(), resource: (*self.leads_to.lock()).into() })
     }
 
-    fn call(self: Arc<Self>, invocation: Invocation) -> ToolFuture {
+    fn call(self: Arc<Self>, mut invocation: Invocation) -> ToolFuture {
         ToolFuture::new(async move {
+            if let Some((begun, open)) = &self.waits {
+                begun.send(()).unwrap();
+                invocation.context.before_work(open.notified()).await;
+                self.opened.lock().push("after the wait");
+            }
             if self.moves {
                 *self.leads_to.lock() = "vault";
             }
@@ -166,8 +175,8 @@ impl Tool for Door {
 fn a_tool_that_looks_at_the_world_is_asked_again_and_can_compare_for_itself() {
     for moves in [false, true] {
         let (leads_to, opened) = (Arc::new(Mutex::new("hall")), Arc::new(Mutex::new(Vec::new())));
-        let door =
-            Door { spec: ToolSpec::new("door"), leads_to: leads_to.clone(), opened: opened.clone(), moves };
+        let (spec, waits) = (ToolSpec::new("door"), None);
+        let door = Door { spec, leads_to: leads_to.clone(), opened: opened.clone(), moves, waits };
         let turn = blocking(ToolSpec::new("turn"), move |_| {
             if !moves {
                 *leads_to.lock() = "vault";
@@ -181,6 +190,33 @@ fn a_tool_that_looks_at_the_world_is_asked_again_and_can_compare_for_itself() {
         assert!(report.results[1].error.as_deref().unwrap().contains("has changed"));
         assert!(opened.lock().is_empty());
     }
+}
+
+#[test]
+fn a_call_that_waited_before_its_work_began_is_looked_at_once_more() {
+    let (leads_to, opened) = (Arc::new(Mutex::new("hall")), Arc::new(Mutex::new(Vec::new())));
+    let (begun, has_begun) = mpsc::channel();
+    let open = Arc::new(Notify::new());
+    let door = Door {
+        spec: ToolSpec::new("door").parallel_safe(true),
+        leads_to: leads_to.clone(),
+        opened: opened.clone(),
+        moves: false,
+        waits: Some((begun, open.clone())),
+    };
+    let has_begun = Mutex::new(has_begun);
+    let turn = blocking(ToolSpec::new("turn").parallel_safe(true), move |_| {
+        has_begun.lock().recv().unwrap();
+        *leads_to.lock() = "vault";
+        open.notify_one();
+        Ok("turned".into())
+    });
+    let rules = policy(&[(Verdict::Deny, "open", "vault")]);
+    let engine = Engine::builder().tool(door).tool(turn).permissions(rules).build().unwrap();
+    let (report, _) = run(&engine, vec![call("door", json!({})), call("turn", json!({}))]);
+    assert_eq!(outcomes(&report), ["denied", "ok"]);
+    assert!(report.results[0].error.as_deref().unwrap().contains("has changed"));
+    assert!(opened.lock().is_empty(), "its work did not begin");
 }
 
 #[test]

@@ -60,6 +60,15 @@ def paint(what: str, color: Color = Color.RED, coats: Annotated[int, "how many"]
 }
 
 #[test]
+fn a_default_that_no_double_holds_costs_no_file_its_tools() {
+    let (engine, _files) = engine_of("def f(n: int = 10**400):\n    return str(n)[:2] + str(len(str(n)))\n");
+    assert!(schema_of(&engine, "f")["properties"]["n"]["default"].as_f64().unwrap() > 1e308);
+    let calls = vec![toolyard::ToolCall::new("f", json!({}).into())];
+    let report = engine.execute_blocking(calls, toolyard::ExecuteOptions::new()).unwrap();
+    assert_eq!(report.results[0].output.as_ref().map(toolyard::Output::to_text).as_deref(), Some("10401"));
+}
+
+#[test]
 fn every_style_of_docstring_describes_parameters() {
     let (engine, _files) = engine_of(
         r#"

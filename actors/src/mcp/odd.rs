@@ -11,6 +11,7 @@ use rmcp::{
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
+use toolyard_contract::digits::shortened;
 
 /// Where it is said, beside a list, what was left out of it.
 const BESIDE: &str = "toolyard/left-out";
@@ -32,7 +33,9 @@ pub(super) fn read(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     let entries: Vec<&RawValue> = serde_json::from_str(result.remove("tools")?.get()).ok()?;
     let (mut tools, mut left_out) = (Vec::with_capacity(entries.len()), Vec::new());
     for (place, entry) in entries.into_iter().enumerate() {
-        match serde_json::from_str::<Tool>(entry.get()) {
+        // A schema may have an integer that no double holds.
+        let read = serde_json::from_str::<Tool>(entry.get());
+        match read.or_else(|error| serde_json::from_str(&shortened(entry.get())).map_err(|_| error)) {
             Ok(tool) if tool.name.trim().is_empty() => left_out.push(problem(place, entry, "it has no name")),
             Ok(tool) => tools.push(tool),
             Err(error) => left_out.push(problem(place, entry, &error.to_string())),
@@ -112,6 +115,18 @@ mod tests {
             assert!(left_out.len() == 1 && left_out[0].starts_with(&begins), "{left_out:?}");
         }
         assert!(left_out(&list(&json!([good]))).is_empty());
+    }
+
+    #[test]
+    fn a_tool_whose_schema_has_an_integer_that_no_double_holds_stays() {
+        let long = format!("1{}", "0".repeat(400));
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"a","inputSchema":{{"maximum":{long}}}}}]}}}}"#
+        );
+        let JsonRpcMessage::Response(answer) = read(text.as_bytes()).unwrap() else { panic!() };
+        let ServerResult::ListToolsResult(list) = answer.result else { panic!("a list of tools") };
+        assert_eq!((list.tools.len(), left_out(&list).len()), (1, 0));
+        assert!(list.tools[0].input_schema["maximum"].as_f64().unwrap() > 1e308);
     }
 
     #[test]

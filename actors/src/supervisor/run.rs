@@ -120,6 +120,17 @@ impl Run {
         }
     }
 
+    /// Tells whether a call that has waited before its work begins would still do what was judged.
+    ///
+    /// # Errors
+    /// The answer of the call, when it would not.
+    pub(crate) fn permitted_after_a_wait(&self, entry: &Entry, position: u32) -> Result<(), Finished> {
+        match self.passed.get(&position) {
+            Some(passed) => passed.holds_after_a_wait(entry, self.agent.as_deref()),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn id(&self) -> RunId {
         self.id
     }
