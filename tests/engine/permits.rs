@@ -297,3 +297,62 @@ fn a_call_that_has_not_begun_holds_no_permits_and_takes_its_turn_when_it_can_beg
     assert_eq!(outcomes(&report), ["ok", "ok"], "{:?}", report.results);
     assert_eq!(report.elapsed.as_secs(), 18, "15 s for the nap, and 3 s for the work of the first");
 }
+
+/// A call that waits before it begins, and then works, both in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    waits: u64,
+    works: u64,
+}
+
+/// What comes of a job by the rules alone: when nothing begins the wait is bounded by the admission time-out and the
+/// deadline; what has begun has all its time from then on, up to the deadline.
+fn by_the_rules(job: Job, admission: u64, timeout: u64, deadline: u64) -> (&'static str, Option<u64>) {
+    if job.waits > admission.min(deadline) {
+        return (if deadline < admission { "skipped" } else { "not_started" }, None);
+    }
+    let has = timeout.min(deadline - job.waits);
+    (if job.works < has { "ok" } else { "timed_out" }, Some(has))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    // No two of these times can fall together: waits are multiples of 4, works one more, time-outs two, deadlines three.
+    #[test]
+    fn whatever_waits_and_works_a_call_has_all_its_time_from_its_begin_or_never_began(
+        jobs in prop::collection::vec((0_u64..12, 0_u64..8), 1..12),
+        admission in 2_u64..10,
+        timeout in 1_u64..8,
+        deadline in 1_u64..16,
+    ) {
+        let jobs: Vec<_> = jobs.iter().map(|(waits, works)| Job { waits: 4 * waits, works: 4 * works + 1 }).collect();
+        let (admission, timeout, deadline) = (4 * admission + 2, 4 * timeout + 2, 4 * deadline + 3);
+        let begun = Arc::new(Mutex::new(BTreeMap::new()));
+        let saw = begun.clone();
+        let job = tool(ToolSpec::new("job").parallel_safe(true), move |mut invocation| {
+            let saw = saw.clone();
+            async move {
+                let seconds = |name| Duration::from_secs(field(&invocation, name).as_u64().unwrap());
+                let (waits, works) = (seconds("waits"), seconds("works"));
+                invocation.context.before_work(tokio::time::sleep(waits)).await;
+                let left = invocation.context.deadline.unwrap() - tokio::time::Instant::now().into_std();
+                saw.lock().insert(invocation.context.position, left.as_secs());
+                tokio::time::sleep(works).await;
+                Ok("".into())
+            }
+        });
+        let engine = paused().tool(job).admission_timeout(Duration::from_secs(admission)).build().unwrap();
+        let calls = jobs.iter().map(|job| call("job", json!({"waits": job.waits, "works": job.works})));
+        let options =
+            ExecuteOptions::new().timeout(Duration::from_secs(timeout)).deadline(Duration::from_secs(deadline));
+        let report = engine.execute_blocking(calls.collect::<Vec<_>>(), options).unwrap();
+        for (at, (job, result)) in jobs.iter().zip(&report.results).enumerate() {
+            let (outcome, has) = by_the_rules(*job, admission, timeout, deadline);
+            prop_assert_eq!(outcomes(&report)[at], outcome, "{:?} of {:?}: {:?}", job, jobs, result);
+            prop_assert_eq!(begun.lock().get(&at).copied(), has, "{:?}: what it saw of its time", job);
+            let still_running = result.detail.as_ref().is_some_and(|detail| detail.still_running);
+            prop_assert!(!still_running);
+        }
+    }
+}
