@@ -179,7 +179,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_has_had_no_list_for_long_is_idle_and_who_has_one_never_is() {
         let activity = Arc::new(Activity::new(true));
-        let age = Duration::from_secs(60);
+        let age = Duration::from_mins(1);
         let busy = activity.enter(Some(&agent("busy")));
         drop(activity.enter(Some(&agent("idle"))));
         activity.seen([agent("loaded")]);

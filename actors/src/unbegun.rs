@@ -168,20 +168,20 @@ async fn wait_to_begin<T>(
             Err(refusal) => Begin::Never(not_started(begun, &refusal.reason(), refusal.retry_after)),
         }
     };
-    let begin = tokio::select! {
+    let outcome = tokio::select! {
         biased;
-        begin = permits => begin,
+        admitted = permits => admitted,
         finished = stopped => Begin::Never(finished),
     };
     begun.started = Instant::now();
-    if let Begin::Now(_) = &begin {
+    if let Begin::Now(_) = &outcome {
         begun.begin();
         if let Some(go) = wait.go.lock().take() {
             // A body that is gone needs no word.
             let _ = go.send(begun.deadline.at().map(Instant::into_std));
         }
     }
-    begin
+    outcome
 }
 
 fn never(begun: &Begun, reason: &str) -> Finished {

@@ -36,7 +36,8 @@ use crate::{
     state::StateOrigin,
     supervisor::{
         Shared, SupervisorActor,
-        catalog::{Catalog, CatalogError, Published, spread},
+        catalog::{Catalog, CatalogError, Published},
+        route::spread,
     },
     watch::{OnBlocked, Watch},
 };

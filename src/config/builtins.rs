@@ -63,6 +63,7 @@ impl Config {
     }
 
     /// Whether there are tools without those that are built in.
+    #[cfg_attr(not(any(feature = "python", feature = "mcp")), allow(clippy::unused_self))]
     fn names_tools(&self) -> bool {
         #[cfg(feature = "python")]
         if !self.python.files.is_empty() {

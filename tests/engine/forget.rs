@@ -98,7 +98,7 @@ fn gated(name: &str, gate: &Arc<Notify>, begun: &Arc<AtomicUsize>) -> impl Tool 
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let started = std::time::Instant::now();
     while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(started.elapsed() < Duration::from_mins(1), "{what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -193,7 +193,7 @@ fn agents_that_are_idle_for_long_are_forgotten_and_one_at_work_is_not() {
     // The clock runs as fast as it can, so that everybody at rest is soon idle for an hour.
     let (gate, begun) = (Arc::new(Notify::new()), Arc::default());
     let builder = counters(paused()).tool(gated("gate", &gate, &begun)).timeout(None);
-    let engine = builder.forget_idle_agents(Duration::from_secs(3_600)).build().unwrap();
+    let engine = builder.forget_idle_agents(Duration::from_hours(1)).build().unwrap();
     assert_eq!(block_on(engine.load_state(&file)).unwrap().rows, 2);
     until("who was only loaded is forgotten", || tables(&engine) == [0; 5]);
     std::thread::scope(|scope| {
@@ -219,7 +219,7 @@ fn by_itself_an_engine_forgets_nobody() {
     visit(&engine, "a");
     // A day of the engine's time.
     let day = tool(ToolSpec::new("sleep"), |_| async {
-        tokio::time::sleep(Duration::from_secs(86_400)).await;
+        tokio::time::sleep(Duration::from_hours(24)).await;
         Ok("slept".into())
     });
     block_on(engine.change_tools(vec![toolyard::CatalogChange::Add(Arc::new(day))])).unwrap();

@@ -1,11 +1,12 @@
 //! Lists inside calls have what the list around them has, or less, never more; and beside a runner nothing runs here.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json, value::RawValue};
 use toolyard::{
@@ -35,9 +36,10 @@ struct Sight {
     left: u64,
 }
 
+#[allow(clippy::unnecessary_wraps)] // bodies end with it
 fn look(seen: &Seen, here: bool, invocation: &Invocation) -> ToolReturn {
     let left = invocation.context.deadline.map_or(Duration::MAX, |at| at - Instant::now());
-    seen.lock().unwrap().push(Sight {
+    seen.lock().push(Sight {
         here,
         agent: invocation.context.agent().map(str::to_owned),
         tenant: field(invocation, "tenant"),
@@ -159,7 +161,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// Submits the lists of the path, one inside the other, and gives the outcome of the leaf.
 async fn nest(context: CallContext, case: Arc<Mutex<Case>>, at: usize) -> ToolReturn {
     let (options, next) = {
-        let case = case.lock().unwrap();
+        let case = case.lock();
         let last = at + 1 == case.path.len();
         let next = if last { call(case.leaf, case.arguments()) } else { call("nest", json!({"at": at + 1})) };
         (case.path[at].options(), next)
@@ -274,15 +276,15 @@ fn every_body_sees_what_its_outermost_list_was_given_less_what_calls_on_the_way_
     let engine = Engine::builder()
         .tool(nests)
         .tools(LEAVES[..5].iter().map(|name| leaf(name, &seen)))
-        .timeout(Some(Duration::from_secs(300)))
+        .timeout(Some(Duration::from_mins(5)))
         .build()
         .unwrap();
     let config = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let verdict = runner.run(&case(), |case| {
-        seen.lock().unwrap().clear();
-        *current.lock().unwrap() = case.clone();
-        *now.lock().unwrap() = Some(case.clone());
+        seen.lock().clear();
+        *current.lock() = case.clone();
+        *now.lock() = Some(case.clone());
         let mut options = ExecuteOptions::new();
         options.agent = case.agent.map(Into::into);
         options.deadline = case.deadline.map(|hundreds| Duration::from_secs(100 * hundreds));
@@ -309,7 +311,7 @@ fn every_body_sees_what_its_outermost_list_was_given_less_what_calls_on_the_way_
         };
         let (expected, sight) = case.expected();
         prop_assert_eq!(outcome, expected, "{:?}", result);
-        prop_assert_eq!(seen.lock().unwrap().clone(), Vec::from_iter(sight));
+        prop_assert_eq!(seen.lock().clone(), Vec::from_iter(sight));
         Ok(())
     });
     verdict.unwrap_or_else(|error| panic!("{error}"));

@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use futures::{StreamExt, executor::block_on, stream::FuturesUnordered};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolyard::{
@@ -51,16 +52,16 @@ impl Shared {
     }
 
     fn enter(&self, invocation: &Invocation) {
-        let twice = self.at_work.lock().unwrap().insert(self.row(invocation), true) == Some(true);
+        let twice = self.at_work.lock().insert(self.row(invocation), true) == Some(true);
         let many = self.running.fetch_add(1, Ordering::SeqCst) + 1 > self.most;
         self.broken.fetch_or(twice || many, Ordering::SeqCst);
         let number = |name: &str| field(invocation, name).as_u64().unwrap_or_default();
-        self.began.lock().unwrap().push((number("list"), number("at")));
+        self.began.lock().push((number("list"), number("at")));
     }
 
     fn leave(&self, invocation: &Invocation) {
         self.running.fetch_sub(1, Ordering::SeqCst);
-        self.at_work.lock().unwrap().insert(self.row(invocation), false);
+        self.at_work.lock().insert(self.row(invocation), false);
     }
 }
 
@@ -208,7 +209,7 @@ proptest! {
         prop_assert!(!broken.load(Ordering::SeqCst), "two on one row, or more than the cap");
         for number in 0..lists.len() as u64 {
             let order: Vec<_> =
-                began.lock().unwrap().iter().filter(|(list, _)| *list == number).map(|(_, at)| *at).collect();
+                began.lock().iter().filter(|(list, _)| *list == number).map(|(_, at)| *at).collect();
             prop_assert!(order.is_sorted(), "{order:?}");
         }
         let rows = block_on(engine.snapshot(Some("row"))).unwrap().remove(0).rows;
@@ -245,7 +246,7 @@ fn the_time_of_a_call_starts_when_its_work_begins_and_what_never_begins_is_not_s
     for waits in [0, 4, 20] {
         let report = run(json!({"waits": waits}), ExecuteOptions::new());
         let result = &report.results[0];
-        assert_eq!(result.output.as_ref().map(|output| output.to_text()), Some("5"), "{result:?}");
+        assert_eq!(result.output.as_ref().map(toolyard::Output::to_text), Some("5"), "{result:?}");
         assert_eq!((result.elapsed.as_secs(), report.elapsed.as_secs()), (3, 3 + waits));
     }
     let report = run(json!({}), ExecuteOptions::new());
@@ -287,7 +288,7 @@ fn a_call_that_has_not_begun_holds_no_permits_and_takes_its_turn_when_it_can_beg
         .tool(patient())
         .tool(nap)
         .max_in_flight(1)
-        .admission_timeout(Duration::from_secs(60))
+        .admission_timeout(Duration::from_mins(1))
         .build()
         .unwrap();
     // The first waits for 10 s without a place, the second has the only place for 15 s: so the first begins then.

@@ -37,7 +37,7 @@ fn a_model_cannot_choose_what_nobody_filled_in() {
         let report = engine.execute_blocking(calls, options).unwrap();
         assert_eq!(report.results[0].outcome, Outcome::BadArguments);
         let error = report.results[0].error.as_deref();
-        assert_eq!(error, Some("argument \"to\" is for the runtime to fill in: leave it out"));
+        assert_eq!(error, Some("there is no argument \"to\": leave it out"));
     }
 }
 

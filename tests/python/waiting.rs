@@ -56,7 +56,7 @@ fn a_call_behind_another_is_not_started_when_it_waits_too_long_and_has_all_its_t
         let detail = second.results[0].detail.as_ref().unwrap();
         assert_eq!((detail.still_running, detail.retry_after_ms), (false, Some(3_000)));
         assert_eq!(fs::read_to_string(files.path("began")).unwrap(), "began.", "it never ran");
-        let third = list("c", Duration::from_millis(1_000));
+        let third = list("c", Duration::from_secs(1));
         let third = scope.spawn(|| block_on(async { third.await.unwrap() }));
         sleep(Duration::from_millis(1_500));
         fs::write(files.path("go"), "").unwrap();

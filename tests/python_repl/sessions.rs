@@ -178,7 +178,7 @@ fn a_call_waits_for_a_session_when_all_are_at_work_and_is_not_started_when_none_
     let path = |name: &str| folder.path().join(name);
     let list = |agent: &str, code: String| {
         let calls = vec![ToolCall::new("python_repl", json!({"code": code}).into())];
-        engine.submit(calls, ExecuteOptions::new().agent(agent).timeout(Duration::from_secs(60)))
+        engine.submit(calls, ExecuteOptions::new().agent(agent).timeout(Duration::from_mins(1)))
     };
     let code = format!(
         "import os, time\nopen({:?}, 'w').close()\nwhile not os.path.exists({:?}): time.sleep(0.01)",

@@ -151,7 +151,7 @@ pub enum ArgumentError {
     #[error("{0}")]
     Schema(String),
     /// The model gives a value that only the runtime may give.
-    #[error("argument {0:?} is for the runtime to fill in: leave it out")]
+    #[error("there is no argument {0:?}: leave it out")]
     NotForTheModel(String),
 }
 
@@ -358,7 +358,7 @@ mod tests {
         for given in [None, Some(&other)] {
             let merge = |policy| inject(r#"{"user":"model"}"#.into(), &spec, given, policy);
             let error = merge(InjectPolicy::InjectedWins).unwrap_err().to_string();
-            assert_eq!(error, "argument \"user\" is for the runtime to fill in: leave it out");
+            assert_eq!(error, "there is no argument \"user\": leave it out");
             let shown = merge(InjectPolicy::ExplicitWins).unwrap();
             assert_eq!((shown.text.as_str(), shown.filled.len()), (r#"{"user":"model"}"#, 0));
             assert!(inject("{}".into(), &spec, given, InjectPolicy::InjectedWins).is_ok());

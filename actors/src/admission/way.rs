@@ -180,9 +180,9 @@ impl Waiting {
         let row = match &self.row {
             Some((keys, row)) => {
                 self.at_row.store(true, Ordering::Relaxed);
-                let hold = keys.take(row, &self.turn).await;
+                let taken = keys.take(row, &self.turn).await;
                 self.at_row.store(false, Ordering::Relaxed);
-                Some(hold)
+                Some(taken)
             }
             None => None,
         };

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use futures::future::join_all;
+use futures::{StreamExt, stream::FuturesUnordered};
 use proptest::prelude::*;
 use tokio::time::sleep;
 use toolyard_contract::ToolSpec;
@@ -205,7 +205,8 @@ async fn run(jobs: Vec<Job>, limits: Limits, tool_places: usize) {
         }
         check();
     };
-    futures::join!(join_all(works), watch);
+    let works = works.collect::<FuturesUnordered<_>>().collect::<()>();
+    futures::join!(works, watch);
     let world = world.borrow();
     assert_eq!(world.ended, jobs.len(), "everything ends");
     assert_eq!(table.0.iter().map(|part| part.lock().len()).sum::<usize>(), 0);

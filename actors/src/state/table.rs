@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolyard_contract::RowKey;
 
 use super::SharedShard;
-use crate::supervisor::catalog::{Route, spread};
+use crate::supervisor::route::{Route, spread};
 
 /// All shards of one tool.
 #[derive(Clone, Default)]

@@ -289,7 +289,11 @@ fn fit(
     }
     let spec = entry.spec();
     let bad = |error: toolyard_contract::ArgumentError| {
-        let text = entry.fit_for_a_model(error.to_string());
+        let text = match &error {
+            // It names what the call gave, and does not say that there is such a parameter.
+            toolyard_contract::ArgumentError::NotForTheModel(_) => error.to_string(),
+            _ => entry.fit_for_a_model(error.to_string()),
+        };
         let mut finished = Finished::without_output(Outcome::BadArguments, text);
         if let toolyard_contract::ArgumentError::Schema(reason) = error {
             let reason = entry.fit_for_a_model(reason);

@@ -16,6 +16,7 @@ mod judging;
 pub(crate) mod nested;
 mod off;
 pub(crate) mod parking;
+pub(crate) mod route;
 pub(crate) mod run;
 mod waiting;
 
@@ -35,9 +36,10 @@ use tokio_util::sync::CancellationToken;
 use toolyard_contract::{ActivationController, StatePart, StateScope, Tool, ToolSpec};
 
 use self::{
-    catalog::{Catalog, CatalogError, Entry, Published, Route},
+    catalog::{Catalog, CatalogError, Entry, Published},
     gate::{Scope, gate},
     judging::{Begun, Judging},
+    route::Route,
 };
 use crate::{
     activity::{Activity, InUse},

@@ -13,7 +13,7 @@ use super::Yard;
 use crate::{
     activity::Leaving,
     state::RowTable,
-    supervisor::{Shared, catalog::Route},
+    supervisor::{Shared, route::Route},
 };
 
 /// How long sessions and connections of an agent may take to end before nobody waits for that any more.

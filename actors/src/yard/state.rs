@@ -10,7 +10,10 @@ use super::Yard;
 use crate::{
     restart::Home,
     state::{GetRow, RowError, RowTable, StateActor, UpdateRow},
-    supervisor::catalog::{Catalog, Entry, Route},
+    supervisor::{
+        catalog::{Catalog, Entry},
+        route::Route,
+    },
 };
 
 /// All rows of one tool, written as JSON.
@@ -108,6 +111,7 @@ impl Yard {
     ///
     /// # Errors
     /// When the named tool is not there or keeps no state, or the engine has stopped.
+    #[allow(clippy::unused_async)] // part of the interface: rows may be elsewhere one day
     pub async fn snapshot(&self, tool: Option<&str>) -> Result<Vec<ToolRows>, StateError> {
         let cut = self.cut(tool)?;
         let mut tools: Vec<_> =
@@ -128,6 +132,7 @@ impl Yard {
     ///
     /// # Errors
     /// When one value is not a state of its tool: then nothing is replaced.
+    #[allow(clippy::unused_async)] // as with `snapshot`
     pub async fn load(&self, tools: Vec<ToolRows>) -> Result<Vec<String>, StateError> {
         let mut staging = self.stage();
         for ToolRows { tool, rows } in tools {

@@ -340,8 +340,8 @@ impl SuspendedList {
             None => {
                 let ask_again = match check(&parked) {
                     Ok(()) => parked.binding.expires_at <= now,
-                    Err(Refusal::Used(_)) => false, // it went on in another copy of this record
-                    Err(Refusal::OtherState { .. }) => false, // it waits for its state
+                    // It went on in another copy of this record, or waits for its state.
+                    Err(Refusal::Used(_) | Refusal::OtherState { .. }) => false,
                     Err(_) => true,
                 };
                 if ask_again && !parked.claimed {
