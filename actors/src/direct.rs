@@ -133,7 +133,7 @@ impl std::fmt::Debug for DirectCall {
 
 /// Starts the work where a runner does it.
 fn elsewhere(runner: &dyn Runner, tool: Arc<dyn Tool>, invocation: Invocation) -> ToolFuture {
-    let Some(StatePart { scope, mut shard }) = tool.state() else { return runner.run(tool, invocation) };
+    let Some(StatePart { scope, mut shard, .. }) = tool.state() else { return runner.run(tool, invocation) };
     if !runner.takes_state(&*tool) {
         return ToolFuture::ready(Err(Failure::not_started(no_state(&tool.spec().name))));
     }

@@ -42,6 +42,7 @@ fn dump(DumpOptions { state: store, tool }: &DumpOptions) -> anyhow::Result<u8> 
     let asked = tools.clone();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut head = rows.head().clone();
+    head.types.retain(|tool, _| tools.contains(tool));
     head.tools = tools;
     let rows = rows.filter(|row| row.as_ref().map_or(true, |row| asked.contains(&row.tool)));
     persist::write_rows(&mut out, head, rows).with_context(|| store.display().to_string())?;

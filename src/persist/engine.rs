@@ -1,7 +1,7 @@
 //! The states of an engine's tools, saved to a file and loaded from one.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -68,8 +68,9 @@ impl Engine {
     /// own, all at one moment; other tools keep theirs. Calls that are under way on replaced rows end `lost`.
     ///
     /// # Errors
-    /// When the file is not whole, a newer program wrote it, or one value is not a state of its tool:
-    /// then nothing is replaced.
+    /// When the file is not whole, a newer program wrote it, it has states of another type
+    /// ([`StatefulTool::state_type`](toolyard_contract::StatefulTool::state_type)), or one value is not a state of its
+    /// tool: then nothing is replaced.
     #[doc(alias = "load")]
     pub async fn load_state(&self, path: impl Into<PathBuf>) -> Result<LoadedState, StateFileError> {
         load_file(self.yard(), path.into()).await
@@ -116,6 +117,9 @@ pub(super) async fn load_rows(yard: &Yard, path: PathBuf) -> Result<LoadedState,
         let mut file = read(&Disk, &path)?;
         for tool in &file.head().tools {
             staging.tool(tool);
+        }
+        for (tool, saved) in &file.head().types {
+            staging.check_type(tool, saved).map_err(|error| file.bad(&error.to_string()))?;
         }
         let mut rows = 0;
         while let Some(StateRow { tool, agent, state }) = file.next().transpose()? {
@@ -165,8 +169,10 @@ pub(super) async fn save_rows(
         let cut = yard.cut(None)?;
         let old = old.without(cut.tools());
         let tools = cut.tools().iter().chain(&old.tools).cloned().collect();
+        let types =
+            cut.types().iter().chain(&old.types).map(|(tool, name)| (tool.clone(), name.clone())).collect();
         let rows = cut.map(|row| row.map(|(tool, row)| StateRow::new(tool, row)).map_err(Into::into));
-        save(&Disk, &path, StateHead { tools, state: Some(state) }, rows.chain(old.rows))
+        save(&Disk, &path, StateHead { tools, types, state: Some(state) }, rows.chain(old.rows))
     })
     .await
 }
@@ -174,19 +180,23 @@ pub(super) async fn save_rows(
 /// What a file had before, of tools that the engine does not have.
 pub(super) struct Old {
     tools: Vec<String>,
+    types: BTreeMap<String, Arc<str>>,
     rows: Box<dyn Iterator<Item = Result<StateRow, StateFileError>>>,
 }
 
 impl Default for Old {
     fn default() -> Self {
-        Self { tools: Vec::new(), rows: Box::new(std::iter::empty()) }
+        Self { tools: Vec::new(), types: BTreeMap::new(), rows: Box::new(std::iter::empty()) }
     }
 }
 
 impl Old {
     pub(super) fn read(path: &Path) -> Result<Self, StateFileError> {
         match read(&Disk, path) {
-            Ok(file) => Ok(Self { tools: file.head().tools.clone(), rows: Box::new(file) }),
+            Ok(file) => {
+                let StateHead { tools, types, .. } = file.head().clone();
+                Ok(Self { tools, types, rows: Box::new(file) })
+            }
             Err(StateFileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),
         }
@@ -197,6 +207,7 @@ impl Old {
         let theirs = move |tool: &str| !ours.contains(&*name::key(tool));
         Self {
             tools: self.tools.into_iter().filter(|tool| theirs(tool)).collect(),
+            types: self.types.into_iter().filter(|(tool, _)| theirs(tool)).collect(),
             rows: Box::new(self.rows.filter(move |row| row.as_ref().map_or(true, |row| theirs(&row.tool)))),
         }
     }

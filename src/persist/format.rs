@@ -1,17 +1,17 @@
 //! The text of a state file: one JSON value a line, so that it is written and read as a stream.
 //!
 //! ```text
-//! {"format":"toolyard-state","version":1,"tools":["counter"],"state":{"id":"9f0c…","saves":3}}
-//! {"tool":"counter","agent":null,"state":{"n":3}}
+//! {"format":"toolyard-state","version":1,"tools":["counter"],"types":{"counter":"python"},"state":{"id":"9f0c…","saves":3}}
+//! {"tool":"counter","agent":null,"state":{"state":{"n":3},"meta_state":null}}
 //! {"rows":1}
 //! ```
 //!
-//! The first line names the tools whose rows these are, also those that have none, and says which
-//! state it is, so that it can be told from other files. The last line says how many rows there are:
+//! The first line names the tools whose rows these are, also those that have none, the types of
+//! their states, where the tools say them, and which state it is, so that it can be told from other files. The last line says how many rows there are:
 //! a file without it was cut off.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     io::{self, BufRead, Write},
     sync::Arc,
 };
@@ -56,13 +56,15 @@ impl StateRow {
 pub struct StateHead {
     /// The tools whose rows these are, also those that have none.
     pub tools: Vec<String>,
+    /// What the types of their states are called; tools are absent that do not say so.
+    pub types: BTreeMap<String, Arc<str>>,
     /// Which state it is; absent where nobody said so.
     pub state: Option<SavedState>,
 }
 
 impl From<Vec<String>> for StateHead {
     fn from(tools: Vec<String>) -> Self {
-        Self { tools, state: None }
+        Self { tools, ..Self::default() }
     }
 }
 
@@ -72,6 +74,8 @@ struct Header {
     format: String,
     version: u32,
     tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    types: BTreeMap<String, Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<SavedState>,
 }
@@ -97,10 +101,10 @@ pub(crate) struct StateWriter<W> {
 }
 
 impl<W: Write> StateWriter<W> {
-    pub(crate) fn new(out: W, StateHead { tools, state }: StateHead) -> io::Result<Self> {
-        let named = Named::new(&tools).map_err(io::Error::other)?;
+    pub(crate) fn new(out: W, StateHead { tools, types, state }: StateHead) -> io::Result<Self> {
+        let named = Named::new(&tools, &types).map_err(io::Error::other)?;
         let mut writer = Self { out, named, rows: 0 };
-        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, tools, state })?;
+        writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, tools, types, state })?;
         Ok(writer)
     }
 
@@ -147,9 +151,9 @@ impl<R: BufRead> StateReader<R> {
             Err(_) => Err(StateFileError::NotAStateFile),
             Ok(AnyHeader { version, .. }) if version > VERSION => Err(StateFileError::Newer { version }),
             Ok(_) => match serde_json::from_str::<Header>(first) {
-                Ok(Header { tools, state, .. }) => {
-                    reader.named = Named::new(&tools).map_err(|reason| reader.bad(&reason))?;
-                    reader.head = StateHead { tools, state };
+                Ok(Header { tools, types, state, .. }) => {
+                    reader.named = Named::new(&tools, &types).map_err(|reason| reader.bad(&reason))?;
+                    reader.head = StateHead { tools, types, state };
                     Ok(reader)
                 }
                 Err(error) => Err(reader.bad(&error.to_string())),
@@ -216,14 +220,17 @@ struct Named {
 }
 
 impl Named {
-    fn new(tools: &[String]) -> Result<Self, String> {
+    fn new(tools: &[String], types: &BTreeMap<String, Arc<str>>) -> Result<Self, String> {
         let mut named = Self::default();
         for tool in tools {
             if !named.keys.insert(name::key(tool).into_owned()) {
                 return Err(format!("it names the tool {tool:?} twice"));
             }
         }
-        Ok(named)
+        match types.keys().find(|tool| !tools.contains(tool)) {
+            Some(tool) => Err(format!("it gives a type of tool {tool:?}, which it does not name")),
+            None => Ok(named),
+        }
     }
 
     fn check(&mut self, tool: &str) -> Result<(), String> {

@@ -66,3 +66,25 @@ fn a_row_says_whose_it_is_and_one_of_a_tool_that_is_not_named_is_refused() {
         "{unnamed}"
     );
 }
+
+#[test]
+fn states_of_another_type_are_refused_and_files_without_types_are_loaded() {
+    let place = Place::new();
+    place.write("calls.json", &value!([add(1)]).to_string());
+    let call = ["call", "calls.json", "--state", "store.json", "--python", "tools.py"];
+    place.write("store.json", &file("add", "add", "null", r#"{"state":{"n":2}}"#));
+    let output = place.run(&call);
+    assert!(output.status.success(), "{output:?}");
+    let saved = place.read("store.json");
+    let types = r#""types":{"add":"python""#;
+    assert!(saved.contains(types) && saved.contains(r#"{"state":{"n":3}"#), "{saved}");
+    let other = saved.replace(types, r#""types":{"add":"counter""#);
+    place.write("store.json", &other);
+    let output = place.run(&call);
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected = "toolyard: --state store.json: line 1: tool \"add\": its states were saved with the type \
+                    \"counter\", but the tool expects \"python\"";
+    assert!(output.status.code() == Some(2) && error.starts_with(expected), "{error}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(place.read("store.json"), other);
+}

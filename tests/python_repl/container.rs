@@ -16,7 +16,7 @@ use toolyard::{
     sandbox::SandboxPoolConfig,
 };
 
-use super::{error, text};
+use super::{check_half_characters, error, text};
 
 /// An engine whose sessions are in containers of its own.
 struct Contained {
@@ -231,4 +231,10 @@ fn sessions_begin_with_their_globals_and_a_reset_ends_them_with_their_containers
     assert!(repl.containers().iter().all(|container| !before.contains(container)), "those before are gone");
     let after = repl.run_for(Some("ada"), "import os\n['n' in globals(), os.path.exists('kept'), limit]");
     assert_eq!(text(&after), "[False, False, 3]");
+}
+
+#[test]
+fn half_characters_are_replaced_with_a_note() {
+    let contained = Contained::new("");
+    check_half_characters(|code| contained.run(code));
 }

@@ -67,6 +67,32 @@ fn error(result: &ToolResult) -> &str {
     result.error.as_deref().unwrap_or_else(|| panic!("no error: {result:?}"))
 }
 
+/// Runs code whose text has half characters (lone surrogates), in every place where a session gives text.
+fn check_half_characters(run: impl Fn(&str) -> ToolResult) {
+    let half = "half characters (lone surrogates) are given as U+FFFD";
+    let show = "class Show:\n    def __repr__(self): return 'a\\ud800b'\n";
+    for (code, expected, notes) in [
+        ("print('a\\udcffb')", "a\u{fffd}b\n", vec![half]),
+        ("import sys; print('a\\udcffb', file=sys.stderr)", "a\u{fffd}b\n", vec![half]),
+        (&format!("{show}Show()"), "a\u{fffd}b", vec![half]),
+        // Two halves that belong together are a character.
+        ("print('\\ud83d\\ude00')", "\u{1f600}\n", vec![]),
+        // Python itself writes them so.
+        ("'\\ud800'", "'\\ud800'", vec![]),
+        ("'\u{fffd}'", "'\u{fffd}'", vec![]),
+    ] {
+        let result = run(code);
+        assert!(result.is_ok(), "{code}: {result:?}");
+        assert_eq!(text(&result), expected, "{code}");
+        assert_eq!(result.detail.unwrap_or_default().notes, notes, "{code}");
+    }
+    let failed = run("raise ValueError('a\\udcffb')");
+    assert_eq!(error(&failed), "ValueError: a\u{fffd}b");
+    let detail = failed.detail.unwrap();
+    assert_eq!(detail.notes, [half]);
+    assert!(detail.traceback.unwrap().ends_with("ValueError: a\u{fffd}b\n"));
+}
+
 /// The running processes in a folder, by their ids.
 fn processes_in(folder: &str) -> Vec<String> {
     let entries =

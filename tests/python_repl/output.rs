@@ -5,7 +5,7 @@ use toolyard::{
     builtin::python_repl::{NoBackend, PythonReplConfig, PythonReplTool},
 };
 
-use super::{Repl, error, text};
+use super::{Repl, check_half_characters, error, text};
 
 #[test]
 fn a_call_gives_what_was_printed_and_the_value_of_a_last_expression() {
@@ -23,7 +23,6 @@ fn a_call_gives_what_was_printed_and_the_value_of_a_last_expression() {
         ("y = 3\nf(2)", "6"),
         ("import sys\nprint('out'); print('err', file=sys.stderr)", "out\nerr\n"),
         ("'grün €'", "'grün €'"),
-        ("print('\\udcff')", "\\udcff\n"),
         ("sys.stdout.buffer.write(b'a\\xffb') and None", "a\u{fffd}b"),
         ("import os\nos.write(1, b'raw\\xff\\n') and None", "raw\u{fffd}\n"),
         (
@@ -108,4 +107,10 @@ fn only_allowed_modules_can_be_imported_by_name_and_the_model_is_told() {
     let refused = repl.run("import os");
     assert_eq!(error(&refused), "ImportError: module 'os' may not be imported; there is: json, math");
     assert!(repl.0.specs()[0].description_text().ends_with("Modules that may be imported: math, json."));
+}
+
+#[test]
+fn half_characters_are_replaced_with_a_note() {
+    let repl = Repl::new();
+    check_half_characters(|code| repl.run(code));
 }

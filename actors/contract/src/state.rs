@@ -57,6 +57,14 @@ pub trait StatefulTool: Send + Sync + 'static {
         StateScope::Engine
     }
 
+    /// What the type of the state is called in state files, which are then loaded by tools that call theirs the same
+    /// alone. Change it when what states mean changes. Default: nothing, and files of any type are read.
+    ///
+    /// The author chooses it: names of Rust types may change with the compiler, and do with a renaming.
+    fn state_type(&self) -> Option<&str> {
+        None
+    }
+
     /// Makes the state of a row that is used for the first time.
     fn initial(&self, agent: Option<&str>) -> Self::State;
 
@@ -217,7 +225,8 @@ impl<T: StatefulTool> Tool for Stateful<T> {
     }
 
     fn state(&self) -> Option<StatePart> {
-        Some(StatePart { scope: self.0.scope(), shard: rows::Rows::boxed(self.0.clone()) })
+        let state_type = self.0.state_type().map(Arc::from);
+        Some(StatePart { scope: self.0.scope(), state_type, shard: rows::Rows::boxed(self.0.clone()) })
     }
 }
 
@@ -231,6 +240,8 @@ impl<T: StatefulTool> fmt::Debug for Stateful<T> {
 pub struct StatePart {
     /// Who has a row.
     pub scope: StateScope,
+    /// What the type of the state is called: [`StatefulTool::state_type`].
+    pub state_type: Option<Arc<str>>,
     /// An empty shard.
     pub shard: Box<dyn Shard>,
 }

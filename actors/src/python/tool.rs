@@ -119,6 +119,10 @@ impl StatefulTool for PythonStatefulTool {
         self.scope
     }
 
+    fn state_type(&self) -> Option<&str> {
+        Some("python")
+    }
+
     fn initial(&self, _: Option<&str>) -> PythonState {
         self.initial.clone()
     }

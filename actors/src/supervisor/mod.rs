@@ -373,7 +373,7 @@ impl Shared {
     ) -> Route {
         let spawner = Spawner(self.tool_runtime.clone());
         let watched = (tool.spec().name.as_str(), &*self.watch);
-        let Some(StatePart { scope, shard }) = tool.state() else {
+        let Some(StatePart { scope, shard, .. }) = tool.state() else {
             let place = place.clone();
             return Route::Tool(Home::new(self.restarts.clone(), watched, seat, move |pulse| {
                 let spawner = spawner.clone();

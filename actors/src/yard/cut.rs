@@ -1,8 +1,11 @@
 //! The rows of all tools as they were at one moment.
 
 use std::{
-    collections::VecDeque,
-    sync::atomic::{AtomicU64, Ordering},
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use toolyard_contract::{RowKeys, RowValue};
@@ -20,6 +23,7 @@ const ROWS: usize = 256;
 pub struct StateCut {
     id: u64,
     tools: Vec<String>,
+    types: BTreeMap<String, Arc<str>>,
     parts: VecDeque<Part>,
     read: VecDeque<RowValue>,
 }
@@ -33,7 +37,10 @@ struct Part {
 
 impl StateCut {
     /// Cuts through the rows of these tools.
-    pub(crate) fn take(tools: impl IntoIterator<Item = (String, RowTable)>) -> Self {
+    pub(crate) fn take(
+        tools: impl IntoIterator<Item = (String, RowTable)>,
+        types: BTreeMap<String, Arc<str>>,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (tools, tables): (Vec<_>, Vec<_>) = tools.into_iter().unzip();
@@ -47,12 +54,17 @@ impl StateCut {
             Part { tool, shard, keys }
         });
         let parts = parts.collect();
-        Self { id, tools, parts, read: VecDeque::new() }
+        Self { id, tools, types, parts, read: VecDeque::new() }
     }
 
     /// The tools whose rows these are, also those that have none.
     pub fn tools(&self) -> &[String] {
         &self.tools
+    }
+
+    /// What the types of their states are called, of the tools that say so.
+    pub fn types(&self) -> &BTreeMap<String, Arc<str>> {
+        &self.types
     }
 
     /// Reads some more rows; false when there is none.

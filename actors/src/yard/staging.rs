@@ -32,8 +32,11 @@ impl Yard {
             Some(tool) => vec![Owner::find(&catalog, tool)?],
             None => catalog.entries().iter().filter_map(|entry| Owner::new(entry)).collect(),
         };
+        let types =
+            owners.iter().filter_map(|owner| Some((owner.entry.spec().name.clone(), owner.state_type()?)));
+        let types = types.collect();
         let named = |owner: Owner<'_>| (owner.entry.spec().name.clone(), owner.rows.clone());
-        Ok(StateCut::take(owners.into_iter().map(named)))
+        Ok(StateCut::take(owners.into_iter().map(named), types))
     }
 
     /// Begins to collect rows that shall replace those of their tools.
@@ -88,6 +91,23 @@ impl Staging {
     /// there is such a tool and it keeps state; if not, that is noted.
     pub fn tool(&mut self, tool: &str) -> bool {
         self.shards(tool).is_some()
+    }
+
+    /// Checks that a tool's states are of the type that rows of it were saved with. A tool that does not say what
+    /// its type is called takes any.
+    ///
+    /// # Errors
+    /// When it is another type.
+    pub fn check_type(&self, tool: &str, saved: &str) -> Result<(), StateError> {
+        let entry = self.catalog.place_of(tool).map(|place| &self.catalog.entries()[place]);
+        match entry.and_then(|entry| Owner::new(entry)).and_then(|owner| owner.state_type()) {
+            Some(expected) if *expected != *saved => Err(StateError::OtherType {
+                tool: tool.to_owned(),
+                saved: saved.to_owned(),
+                expected: expected.to_string(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Takes one row. One of a tool that is not there or keeps no state is passed over and noted.

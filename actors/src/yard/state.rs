@@ -46,6 +46,19 @@ pub enum StateError {
         /// What is wrong with the value.
         reason: String,
     },
+    /// The states of the tool were saved with another type.
+    #[error(
+        "tool {tool:?}: its states were saved with the type {saved:?}, but the tool expects {expected:?}; load them \
+         with the tool that saved them, or leave its rows out"
+    )]
+    OtherType {
+        /// The tool.
+        tool: String,
+        /// What the type is called where they were saved.
+        saved: String,
+        /// What the tool calls its type.
+        expected: String,
+    },
     /// The engine has stopped, and its states are gone.
     #[error("the engine has stopped: its states are gone")]
     Stopped,
@@ -148,6 +161,11 @@ impl<'a> Owner<'a> {
             Route::Tool(_) => None,
             Route::State { scope, shards, rows } => Some(Self { entry, scope: *scope, shards, rows }),
         }
+    }
+
+    /// What the type of its state is called.
+    pub(super) fn state_type(&self) -> Option<Arc<str>> {
+        self.entry.tool().state()?.state_type
     }
 
     pub(super) fn find(catalog: &'a Catalog, tool: &str) -> Result<Self, StateError> {

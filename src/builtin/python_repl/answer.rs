@@ -16,6 +16,9 @@ pub(super) struct CellAnswer {
     raised: Option<Raised>,
     /// So many that others could hardly start.
     left_processes: Option<u64>,
+    /// Some of the text had half characters.
+    #[serde(default)]
+    halves: bool,
 }
 
 #[derive(Deserialize)]
@@ -38,6 +41,12 @@ impl CellAnswer {
         let kept = &text[..text.floor_char_boundary(most)];
         let total = self.value_bytes.max(text.len() as u64);
         Some(Captured::new(kept.as_bytes(), Some(total), most))
+    }
+
+    /// What was changed when the output was written as text.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let note = self.halves.then(|| "half characters (lone surrogates) are given as U+FFFD".to_owned());
+        note.into_iter().collect()
     }
 
     /// How the code ended.

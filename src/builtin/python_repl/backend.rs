@@ -77,6 +77,8 @@ pub struct Ran {
     pub stderr: Captured,
     /// The value of a last expression, as Python writes it.
     pub value: Option<Captured>,
+    /// What was changed when its output was written as text.
+    pub notes: Vec<String>,
     /// How it ended.
     pub end: RunEnd,
 }

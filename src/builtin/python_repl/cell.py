@@ -4,9 +4,15 @@
 class Cells:
     TRACEBACK_CHARS = 8_000
 
+    # The name of the way in which text with half characters (lone surrogates), which no UTF-8 can carry, is written.
+    WHOLE = "toolyard.whole"
+
     def __init__(self, names):
+        import codecs
         import os
 
+        codecs.register_error(self.WHOLE, self._made_whole)
+        self._halves = False
         self._names = names
         self._count = 0
         self._process = os.getpid()
@@ -14,10 +20,11 @@ class Cells:
     def run(self, code, most_value):
         """The value of a last expression, the exception, or the exit status."""
         answer = {"value": None}
+        self._halves = False
         try:
             value = self._execute(code)
             if value is not None:
-                text = repr(value).encode("utf-8", "backslashreplace")
+                text = repr(value).encode("utf-8", self.WHOLE)
                 answer["value"] = text[:most_value].decode("utf-8", "ignore")
                 answer["value_bytes"] = len(text)
         except SystemExit as exit:
@@ -25,7 +32,18 @@ class Cells:
         except BaseException as error:
             answer["raised"] = self._described(error)
         self._end_if_forked()
+        answer["halves"] = self._halves
         return answer
+
+    def _made_whole(self, error):
+        """Two halves that belong together become one character, others U+FFFD, which is noted."""
+        halves = error.object[error.start: error.end]
+        whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        self._halves = self._halves or "\ufffd" in whole
+        return whole.encode(), error.end
+
+    def _whole(self, text):
+        return text.encode("utf-8", self.WHOLE).decode()
 
     def _end_if_forked(self):
         """A child process that ran to the end of the code has nothing to say here."""
@@ -76,4 +94,4 @@ class Cells:
         if len(full) > self.TRACEBACK_CHARS:
             half = self.TRACEBACK_CHARS // 2
             full = full[:half] + "\n[…]\n" + full[-half:]
-        return {"summary": last[:1_000], "traceback": full}
+        return {"summary": self._whole(last[:1_000]), "traceback": self._whole(full)}

@@ -13,6 +13,12 @@ class Remote:
             allow_modules(names, allowed_modules)
 
     def run(self, code, most_value):
+        import io
+        import sys
+
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=Cells.WHOLE)
         answer = self._cells.run(code, most_value)
         left = self._left_behind()
         if left > self.MOST_PROCESSES:
@@ -61,4 +67,4 @@ class Remote:
     def _written(self, answer):
         import json
 
-        return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(answer, ensure_ascii=False).encode("utf-8", Cells.WHOLE)

@@ -130,6 +130,7 @@ fn ran(result: &ExecResult, most_output: usize) -> Ran {
     ran.stdout = captured(&result.stdout);
     ran.stderr = captured(&result.stderr);
     ran.value = answer.as_ref().and_then(|answer| answer.value(most_output.min(MOST_VALUE)));
+    ran.notes = answer.as_ref().map(CellAnswer::notes).unwrap_or_default();
     ran.end = match answer {
         _ if result.timed_out => RunEnd::TimedOut,
         _ if result.session_lost => RunEnd::Gone(how_it_ended(result)),

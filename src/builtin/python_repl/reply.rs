@@ -7,12 +7,15 @@ use super::{Captured, Ran, RunEnd};
 /// Makes the result of a call. `news` is what the model must know about its session first.
 pub(super) fn returned(ran: &Ran, news: Option<&str>, seconds: f64) -> ToolReturn {
     let (text, truncated) = shown(ran, news);
-    let detail = |detail: &mut Detail| detail.truncated = truncated;
+    let detail = |detail: &mut Detail| {
+        detail.truncated = truncated;
+        detail.notes.clone_from(&ran.notes);
+    };
     let fails = |failure: Failure| Err(failure.output(text.clone()).detail(detail));
     match &ran.end {
         RunEnd::Done | RunEnd::Exited(0) => {
             let mut reply = Reply::from(text);
-            if truncated {
+            if truncated || !ran.notes.is_empty() {
                 detail(reply.detail.get_or_insert_default());
             }
             Ok(reply)

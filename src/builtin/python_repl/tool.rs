@@ -206,6 +206,10 @@ impl StatefulTool for PythonReplTool {
         StateScope::Agent
     }
 
+    fn state_type(&self) -> Option<&str> {
+        Some("python_repl")
+    }
+
     fn initial(&self, _: Option<&str>) -> SessionState {
         SessionState::default()
     }

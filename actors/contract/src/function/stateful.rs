@@ -37,6 +37,7 @@ use crate::{
 pub struct StatefulFunction<S> {
     spec: ToolSpec,
     scope: StateScope,
+    state_type: Option<String>,
     initial: Initial<S>,
     work: Work<S>,
 }
@@ -77,13 +78,26 @@ impl<S: ToolState> StatefulFunction<S> {
         let function = Arc::new(function);
         let work =
             move |invocation, state, execution| Arc::clone(&function).work(invocation, state, execution);
-        Self { spec, scope: StateScope::Engine, initial: Box::new(initial), work: Box::new(work) }
+        Self {
+            spec,
+            scope: StateScope::Engine,
+            state_type: None,
+            initial: Box::new(initial),
+            work: Box::new(work),
+        }
     }
 
     /// Gives each agent a row of its own.
     #[must_use]
     pub fn per_agent(mut self) -> Self {
         self.scope = StateScope::Agent;
+        self
+    }
+
+    /// Says what the type of the state is called in state files: [`StatefulTool::state_type`].
+    #[must_use]
+    pub fn state_type(mut self, name: impl Into<String>) -> Self {
+        self.state_type = Some(name.into());
         self
     }
 
@@ -106,6 +120,10 @@ impl<S: ToolState> StatefulTool for StatefulFunction<S> {
 
     fn scope(&self) -> StateScope {
         self.scope
+    }
+
+    fn state_type(&self) -> Option<&str> {
+        self.state_type.as_deref()
     }
 
     fn initial(&self, agent: Option<&str>) -> S {

@@ -158,11 +158,12 @@ impl ReplSession for HostSession {
             let order = Order::Run { code, most_output };
             let answer = self.command::<RunAnswer>(order, until, most_output, &mut written).await;
             let mut ran = Ran::default();
-            let (mut totals, mut value) = ((None, None), None);
+            let mut totals = (None, None);
             ran.end = match answer {
                 Ok(answer) => {
                     totals = (Some(answer.stdout_bytes), Some(answer.stderr_bytes));
-                    value = answer.cell.value(most_output);
+                    ran.value = answer.cell.value(most_output);
+                    ran.notes = answer.cell.notes();
                     answer.cell.end()
                 }
                 Err(Silence::Late) => RunEnd::TimedOut,
@@ -173,7 +174,6 @@ impl ReplSession for HostSession {
             };
             ran.stdout = Captured::new(&written.stdout, totals.0, most_output);
             ran.stderr = Captured::new(&written.stderr, totals.1, most_output);
-            ran.value = value;
             ran
         })
     }

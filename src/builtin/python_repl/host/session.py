@@ -49,7 +49,7 @@ class Wire:
                 frame = frame[os.write(self._out, frame):]
 
     def answer(self, **answer):
-        self.send(b"r", json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+        self.send(b"r", json.dumps(answer, ensure_ascii=False).encode("utf-8", Cells.WHOLE))
 
 
 class Sink:
@@ -87,7 +87,7 @@ class Stream(io.TextIOBase):
     """Stands for `sys.stdout` and `sys.stderr`."""
 
     encoding = "utf-8"
-    errors = "backslashreplace"
+    errors = Cells.WHOLE
 
     def __init__(self, sink, fd):
         self._sink, self._fd = sink, fd
@@ -100,7 +100,7 @@ class Stream(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         for start in range(0, len(text), CHUNK):
-            self._sink.write(text[start: start + CHUNK].encode("utf-8", "backslashreplace"))
+            self._sink.write(text[start: start + CHUNK].encode("utf-8", self.errors))
         return len(text)
 
     def fileno(self):
