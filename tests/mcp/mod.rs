@@ -18,6 +18,8 @@ mod many;
 mod proxy;
 mod real_servers;
 mod reload;
+#[cfg(feature = "python")]
+mod runner;
 mod session;
 mod sessions;
 mod sse;
