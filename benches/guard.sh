@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source benches/count.sh
 
-# Hundredths of what actix takes, from a list's text to its results; measured 2026-11-30: 187, 227, 89.
+# Hundredths of what actix takes, from a list's text to its results; measured 2026-12-01: 201, 243, 92.
 of_one_in_task=205
 of_one_by_message=250
 of_a_thousand=100
