@@ -65,7 +65,7 @@ fn a_default_that_no_double_holds_costs_no_file_its_tools() {
     assert!(schema_of(&engine, "f")["properties"]["n"]["default"].as_f64().unwrap() > 1e308);
     let calls = vec![toolyard::ToolCall::new("f", json!({}).into())];
     let report = engine.execute_blocking(calls, toolyard::ExecuteOptions::new()).unwrap();
-    assert_eq!(report.results[0].output.as_ref().map(toolyard::Output::to_text).as_deref(), Some("10401"));
+    assert_eq!(report.results[0].output.as_ref().map(toolyard::Output::to_text), Some("10401"));
 }
 
 #[test]
