@@ -13,6 +13,7 @@ use toolyard_contract::{
 use crate::{
     guard::{Ended, Guarded, start_guarded},
     reply::Finished,
+    state::begin_elsewhere,
     supervisor::catalog::Entry,
 };
 
@@ -86,7 +87,7 @@ impl DirectCall {
         let entry = Entry::detached(tool);
         let arguments = match self.checked(&entry) {
             Ok(arguments) => arguments,
-            Err(error) => return ToolFuture::ready(Err(refused(error))),
+            Err(error) => return ToolFuture::ready(Err(refused(&entry, error))),
         };
         let context = self.context.unwrap_or_else(CallContext::detached);
         let invocation = Invocation { arguments, context };
@@ -141,23 +142,19 @@ fn elsewhere(runner: &dyn Runner, tool: Arc<dyn Tool>, invocation: Invocation) -
         Some(agent) if scope == StateScope::Agent => RowKey::Agent(agent.into()),
         _ => RowKey::Engine,
     };
-    let mut invocation = Some(invocation);
-    let work = shard.begin_elsewhere(&key, &mut |state| match invocation.take() {
-        Some(invocation) => runner.run_with_state(tool.clone(), invocation, state),
-        None => Box::pin(std::future::pending()), // a shard starts a call once
-    });
-    match work {
+    match begin_elsewhere(&mut *shard, &key, runner, &tool, invocation) {
         ShardWork::Done(returned) => ToolFuture::ready(returned),
         ShardWork::Waits(waits) => ToolFuture::new(async move { waits.await.0 }),
         ShardWork::Blocks(blocks) => ToolFuture::ready(blocks().0),
     }
 }
 
-fn refused(error: ArgumentError) -> Failure {
-    let failure = Failure::bad_arguments(error.to_string());
-    match error {
-        ArgumentError::Schema(reason) => failure.detail(|detail| detail.schema_error = Some(reason)),
-        _ => failure,
+fn refused(entry: &Entry, error: ArgumentError) -> Failure {
+    let (error, by_schema) = entry.refusal(error);
+    let failure = Failure::bad_arguments(error);
+    match by_schema {
+        Some(reason) => failure.detail(|detail| detail.schema_error = Some(reason)),
+        None => failure,
     }
 }
 
@@ -198,11 +195,10 @@ impl ExecuteIn for ToolSet {
         if let Some(tool) = self.get(wanted) {
             return call.on(tool.clone());
         }
-        let nearest = name::nearest(wanted, self.names());
-        let hint = if nearest.is_empty() { self.names().take(10).collect() } else { nearest }.join(", ");
+        let hint = name::alternatives(wanted, self.names());
         let there_is =
             if hint.is_empty() { "the set has no tools".to_owned() } else { format!("there is: {hint}") };
-        let error = format!("no tool is named {wanted:?}; {there_is}");
+        let error = format!("no tool is named {:?}; {there_is}", name::shown(wanted));
         ToolFuture::ready(Err(Failure { outcome: Outcome::UnknownTool, ..Failure::failed(error) }))
     }
 }

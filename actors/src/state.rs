@@ -18,7 +18,7 @@ use std::{sync::Arc, task::Poll};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
-use toolyard_contract::{Copied, Invocation, Outcome, RowKey, Shard, ShardWork, ToolReturn};
+use toolyard_contract::{Copied, Invocation, Outcome, RowKey, Runner, Shard, ShardWork, Tool, ToolReturn};
 use tracing::Instrument;
 
 use crate::{
@@ -269,10 +269,23 @@ fn begin_where_it_runs(
     begun: &Begun,
     invocation: Invocation,
 ) -> ShardWork {
-    let Some(runner) = begun.run.runner() else { return shard.begin(key, invocation) };
+    match begun.run.runner() {
+        Some(runner) => begin_elsewhere(shard, key, &**runner, &begun.entry.tool, invocation),
+        None => shard.begin(key, invocation),
+    }
+}
+
+/// Starts a call on a copy of its row, where a runner does it.
+pub(crate) fn begin_elsewhere(
+    shard: &mut dyn Shard,
+    key: &RowKey,
+    runner: &dyn Runner,
+    tool: &Arc<dyn Tool>,
+    invocation: Invocation,
+) -> ShardWork {
     let mut invocation = Some(invocation);
     shard.begin_elsewhere(key, &mut |state| match invocation.take() {
-        Some(invocation) => runner.run_with_state(begun.entry.tool.clone(), invocation, state),
+        Some(invocation) => runner.run_with_state(tool.clone(), invocation, state),
         None => Box::pin(std::future::pending()), // a shard starts a call once
     })
 }

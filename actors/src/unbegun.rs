@@ -173,10 +173,13 @@ async fn wait_to_begin<T>(
         admitted = permits => admitted,
         finished = stopped => Begin::Never(finished),
     };
-    // The world may have changed while it waited.
-    let outcome = match (outcome, begun.run.permitted_after_a_wait(&begun.entry, begun.position)) {
-        (Begin::Now(_), Err(changed)) => Begin::Never(changed),
-        (outcome, _) => outcome,
+    let outcome = match outcome {
+        // The world may have changed while it waited.
+        Begin::Now(permits) => match begun.run.permitted_after_a_wait(&begun.entry, begun.position) {
+            Ok(()) => Begin::Now(permits),
+            Err(changed) => Begin::Never(changed),
+        },
+        other => other,
     };
     begun.started = Instant::now();
     if let Begin::Now(_) = &outcome {

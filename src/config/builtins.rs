@@ -33,9 +33,7 @@ impl Config {
         let none: [SharedTool; 0] = [];
         let resolved = ToolSet::resolve(Some(&names), &none, &registry, CustomTail::Omit);
         if let Some(missing) = resolved.missing.first() {
-            let known: Vec<_> = registry.names().collect();
-            let nearest = name::nearest(missing, known.iter().copied());
-            let hint = if nearest.is_empty() { known } else { nearest }.join(", ");
+            let hint = name::alternatives(missing, registry.names());
             return Err(ConfigError::new(format!(
                 "tools.enable: no built-in tool is named {missing:?}; there is: {hint}"
             )));

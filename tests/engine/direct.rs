@@ -123,6 +123,23 @@ async fn a_body_that_blocks_runs_on_a_thread_of_its_own() {
 }
 
 #[test]
+fn no_error_names_a_parameter_of_the_runtime_or_a_whole_long_name() {
+    let spec = ToolSpec::new("pay").injected(["tenant"]).input_schema(json!({
+        "properties": {"n": {"type": "integer"}, "tenant": {"type": "string"}}, "required": ["tenant"],
+    }));
+    let pay = || tool(spec.clone(), |_| async { Ok("".into()) });
+    let failure = block_on(pay().execute(DirectCall::new(json!({"n": 1})))).unwrap_err();
+    assert_eq!(failure.outcome, Outcome::BadArguments);
+    assert!(!format!("{failure:?}").contains("tenant"), "{failure:?}");
+    let failure =
+        block_on(pay().execute(DirectCall::new(json!({"n": "x"})).inject("tenant", "a"))).unwrap_err();
+    assert!(failure.error.contains("at /n"), "{failure:?}");
+    let set = ToolSet::from_tools([Arc::new(echo("echo")) as Arc<dyn Tool>]);
+    let failure = block_on(set.execute(&"x".repeat(3_000_000), DirectCall::default())).unwrap_err();
+    assert!(failure.error.len() < 1_000, "{} bytes", failure.error.len());
+}
+
+#[test]
 fn a_set_runs_the_tool_with_a_name_and_says_which_names_there_are() {
     let set = ToolSet::from_tools([pay(), Arc::new(echo("echo")) as Arc<dyn Tool>]);
     let call = DirectCall::new(json!({"n": 3})).context(CallContext::detached());

@@ -61,6 +61,15 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
+/// Says which names there are instead of `wanted`: the nearest ones, else the first ten; empty where there are none.
+pub fn alternatives<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    const MOST: usize = 10;
+    let mut known: Vec<_> = known.into_iter().collect();
+    let nearest = nearest(wanted, known.iter().copied());
+    known.truncate(MOST);
+    if nearest.is_empty() { known } else { nearest }.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -252,8 +252,21 @@ impl Entry {
         finished
     }
 
+    /// Words a refusal of arguments for a model, and what the schema says, where it is that.
+    pub(crate) fn refusal(&self, error: ArgumentError) -> (String, Option<String>) {
+        match error {
+            // It names what the call gave, and does not say that there is such a parameter.
+            ArgumentError::NotForTheModel(_) => (error.to_string(), None),
+            ArgumentError::Schema(reason) => {
+                let reason = self.fit_for_a_model(reason);
+                (reason.clone(), Some(reason))
+            }
+            _ => (self.fit_for_a_model(error.to_string()), None),
+        }
+    }
+
     /// Words an error about arguments without the parameters that the runtime fills in, and not too long.
-    pub(crate) fn fit_for_a_model(&self, error: String) -> String {
+    fn fit_for_a_model(&self, error: String) -> String {
         if hidden::is_named(&error, &self.spec().injected) {
             return "what the runtime adds to the arguments is missing or does not fit; no argument of the call can \
                     change that"

@@ -288,16 +288,11 @@ fn fit(
         return Err(Finished::without_output(Outcome::Denied, error));
     }
     let spec = entry.spec();
-    let bad = |error: toolyard_contract::ArgumentError| {
-        let text = match &error {
-            // It names what the call gave, and does not say that there is such a parameter.
-            toolyard_contract::ArgumentError::NotForTheModel(_) => error.to_string(),
-            _ => entry.fit_for_a_model(error.to_string()),
-        };
-        let mut finished = Finished::without_output(Outcome::BadArguments, text);
-        if let toolyard_contract::ArgumentError::Schema(reason) = error {
-            let reason = entry.fit_for_a_model(reason);
-            finished.detail.get_or_insert_default().schema_error = Some(reason);
+    let bad = |error| {
+        let (error, by_schema) = entry.refusal(error);
+        let mut finished = Finished::without_output(Outcome::BadArguments, error);
+        if by_schema.is_some() {
+            finished.detail.get_or_insert_default().schema_error = by_schema;
         }
         finished
     };

@@ -35,9 +35,7 @@ impl BuiltinRegistry {
         };
         let Resolved { set, missing, failed } = self.resolve(names.as_deref(), &[], tail);
         if let Some(missing) = missing.first() {
-            let known: Vec<_> = self.names().collect();
-            let nearest = name::nearest(missing, known.iter().copied());
-            let hint = if nearest.is_empty() { known } else { nearest }.join(", ");
+            let hint = name::alternatives(missing, self.names());
             let text = format!("option \"names\": no built-in tool is named {missing:?}; there is: {hint}");
             return Err(ProviderError::new(text));
         }
