@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn};
 
-use super::{exact, link::RequestError};
+use super::{exact, request_error::RequestError};
 
 /// Makes a tool's return of the answer to its call.
 pub(super) fn tool_return(tool: &str, answer: Result<ServerResult, RequestError>) -> ToolReturn {
@@ -21,6 +21,15 @@ pub(super) fn tool_return(tool: &str, answer: Result<ServerResult, RequestError>
         Ok(ServerResult::EmptyResult(_)) => Ok(Output::from("").into()),
         Ok(_) => Err(Failure::failed(format!("tool {tool:?}: its answer is not what the protocol allows"))),
         Err(RequestError::NotSent(reason)) => Err(Failure::not_started(format!("tool {tool:?}: {reason}"))),
+        Err(RequestError::NotRun { reason, retry_after }) => {
+            let mut failure = Failure::not_started(format!("tool {tool:?}: {reason}"));
+            let retry_after_ms =
+                retry_after.map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+            if retry_after_ms.is_some() {
+                failure.detail.get_or_insert_default().retry_after_ms = retry_after_ms;
+            }
+            Err(failure)
+        }
         Err(RequestError::Lost(reason)) => Err(Failure::lost(format!("tool {tool:?}: {reason}"))),
         Err(RequestError::Refused(reason)) => Err(Failure::failed(format!("tool {tool:?}: {reason}"))),
     }

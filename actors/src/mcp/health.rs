@@ -6,10 +6,7 @@ use rmcp::model::{ClientRequest, PaginatedRequestParams, PingRequest, ProtocolVe
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
-use super::{
-    link::{Link, RequestError},
-    listing::Listed,
-};
+use super::{link::Link, listing::Listed, request_error::RequestError};
 
 /// How a server is asked whether it is still there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

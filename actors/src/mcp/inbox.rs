@@ -2,15 +2,11 @@
 
 use std::io;
 
-use rmcp::{
-    RoleClient,
-    model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId},
-    service::RxJsonRpcMessage,
-};
+use rmcp::{RoleClient, model::RequestId, service::RxJsonRpcMessage};
 use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-use super::{answer_id::AnswerId, exact};
+use super::{answer_id::AnswerId, exact, request_error::RequestError};
 
 pub(super) type Incoming = RxJsonRpcMessage<RoleClient>;
 
@@ -89,5 +85,5 @@ fn parse(line: &[u8]) -> Option<Incoming> {
 
 /// An error in the place of the answer that the server sent.
 pub(super) fn refusal(id: RequestId, reason: String) -> Incoming {
-    JsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, reason, None), Some(id))
+    RequestError::Refused(reason).in_place_of_answer(id)
 }

@@ -34,7 +34,8 @@ use super::{
     login_client::{Entry, MOST_LOGINS},
     noting::Noting,
     pending::{Counted, Pending},
-    send_error::SendError,
+    request_error::RequestError,
+    send_error,
     sse::EventLink,
     subscription::{is_modern, keep_subscribed},
     wire::{Pipes, Probed},
@@ -97,25 +98,6 @@ impl LinkEnd {
         match &self.last_words {
             Some(words) => format!("{}: {words}", self.reason),
             None => self.reason.clone(),
-        }
-    }
-}
-
-/// Why a request brought no result.
-#[derive(Debug)]
-pub(super) enum RequestError {
-    /// It was not sent.
-    NotSent(String),
-    /// It was sent, or may have been; no answer will come.
-    Lost(String),
-    /// The server refused it.
-    Refused(String),
-}
-
-impl RequestError {
-    pub(super) fn reason(&self) -> &str {
-        match self {
-            Self::NotSent(reason) | Self::Lost(reason) | Self::Refused(reason) => reason,
         }
     }
 }
@@ -403,7 +385,7 @@ fn describe(error: &ClientInitializeError) -> String {
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no protocol version that is known here".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => SendError::found(error).to_string(),
+        ClientInitializeError::TransportError { error, .. } => send_error::found(error).to_string(),
         _ => "it does not speak the protocol".to_owned(),
     }
 }

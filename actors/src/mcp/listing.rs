@@ -7,10 +7,7 @@ use rmcp::model::{
     ServerCapabilities, ServerResult, Tool,
 };
 
-use super::{
-    link::{Link, RequestError},
-    odd,
-};
+use super::{link::Link, odd, request_error::RequestError};
 
 /// How many pages are followed; a server with more is broken.
 const MOST_PAGES: usize = 1_000;

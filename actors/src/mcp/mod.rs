@@ -47,6 +47,7 @@ mod pool;
 mod progress;
 mod question;
 mod reload;
+mod request_error;
 mod requests;
 mod rounds;
 mod scope;

@@ -15,9 +15,9 @@ use toolyard_contract::CallContext;
 
 use super::{
     asking::{Asker, Question},
-    link::RequestError,
     progress::{Listening, ProgressBook},
-    send_error::SendError,
+    request_error::RequestError,
+    send_error,
 };
 
 /// A request that is out. Dropping it before its answer tells the server that it is given up.
@@ -107,12 +107,12 @@ impl Drop for Pending {
 
 fn judge(error: ServiceError, is_child: bool) -> RequestError {
     match error {
-        ServiceError::McpError(error) => RequestError::Refused(error.message.into_owned()),
+        ServiceError::McpError(error) => error.into(),
         // A line is written as a whole or the server cannot read it.
         ServiceError::TransportSend(_) if is_child => {
             RequestError::NotSent("the connection is broken".to_owned())
         }
-        ServiceError::TransportSend(error) => SendError::found(&error).into(),
+        ServiceError::TransportSend(error) => send_error::found(&error),
         ServiceError::Cancelled { .. } => RequestError::Lost("the server cancelled it".to_owned()),
         ServiceError::UnexpectedResponse => {
             RequestError::Refused("its answer is not what the protocol allows".to_owned())

@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
-    link::RequestError,
     listing::{Listed, list},
     pool::{ASKED_AT_ONCE, McpPool},
+    request_error::RequestError,
     session::Session,
     status::McpError,
 };

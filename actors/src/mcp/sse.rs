@@ -19,7 +19,8 @@ use super::{
     exact,
     http::Address,
     inbox::{Inbox, Incoming},
-    send_error::SendError,
+    request_error::RequestError,
+    send_error,
 };
 
 /// The longest address for messages that a server may give, in bytes.
@@ -39,9 +40,9 @@ impl EventLink {
     pub(super) async fn open(address: Address, largest: usize) -> Result<Self, String> {
         let request = address.client.get(address.url.clone()).headers(address.headers.clone());
         let answer = request.header(ACCEPT, "text/event-stream").send().await;
-        let answer = answer.map_err(|error| SendError::of(&error).to_string())?;
+        let answer = answer.map_err(|error| send_error::of(&error).to_string())?;
         if !answer.status().is_success() {
-            return Err(SendError::of_status(answer.status()).to_string());
+            return Err(send_error::of_status(answer.status()).to_string());
         }
         let mut lines = lines(answer.bytes_stream());
         let mut first = String::new();
@@ -58,21 +59,21 @@ impl EventLink {
 }
 
 impl Transport<RoleClient> for EventLink {
-    type Error = SendError;
+    type Error = RequestError;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), RequestError>> + Send + 'static {
         let (address, messages) = (self.address.clone(), self.messages.clone());
         async move {
-            let body = exact::frame(&message).map_err(|error| SendError::NotSent(error.to_string()))?;
+            let body = exact::frame(&message).map_err(|error| RequestError::NotSent(error.to_string()))?;
             let request = address.client.post(messages).headers(address.headers.clone());
             let sent = request.header(CONTENT_TYPE, "application/json").body(body).send().await;
             match sent {
                 Ok(answer) if answer.status().is_success() => Ok(()),
-                Ok(answer) => Err(SendError::of_status(answer.status())),
-                Err(error) => Err(SendError::of(&error)),
+                Ok(answer) => Err(send_error::of_status(answer.status())),
+                Err(error) => Err(send_error::of(&error)),
             }
         }
     }
@@ -87,7 +88,7 @@ impl Transport<RoleClient> for EventLink {
         }
     }
 
-    async fn close(&mut self) -> Result<(), SendError> {
+    async fn close(&mut self) -> Result<(), RequestError> {
         // The long answer ends with this link.
         Ok(())
     }

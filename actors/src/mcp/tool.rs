@@ -15,9 +15,9 @@ use super::{
     config::McpLink,
     exact,
     held::Held,
-    link::RequestError,
     pending::{Pending, Step},
     question::Asked,
+    request_error::RequestError,
     rounds::{GoingOn, Round, Rounds, gone},
     session::{Lease, Session},
 };
