@@ -8,6 +8,7 @@
 mod activity;
 mod admission;
 mod begun;
+mod call_end;
 #[cfg(feature = "child")]
 pub mod child;
 pub mod code;
@@ -25,6 +26,7 @@ mod overflow;
 pub mod pause;
 mod permission;
 mod placement;
+mod pulse;
 #[cfg(feature = "python")]
 pub mod python;
 mod reply;
@@ -54,7 +56,8 @@ pub use self::{
     retry::RetryPolicy,
     supervisor::{
         SupervisorActor,
-        catalog::{Catalog, CatalogError, Entry},
+        catalog::{Catalog, Entry},
+        catalog_error::CatalogError,
         control::RunControl,
     },
     watch::OnBlocked,

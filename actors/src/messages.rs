@@ -10,7 +10,7 @@ use toolyard_contract::{
     ToolCall, ToolResult,
 };
 
-use crate::supervisor::{catalog::CatalogError, control::RunControl, gate::Gated, nested::Ancestry};
+use crate::supervisor::{catalog_error::CatalogError, control::RunControl, gate::Gated, nested::Ancestry};
 
 /// Runs a list of calls. Sent to a [`SupervisorActor`](crate::SupervisorActor).
 ///
@@ -128,11 +128,6 @@ pub struct Stop {
 #[derive(Message)]
 #[rtype(result = "Result<(), CatalogError>")]
 pub struct ChangeCatalog(pub Vec<CatalogChange>);
-
-/// Makes a tool's actor panic, to see how a host lives with that.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Crash;
 
 /// One change of the catalogue.
 #[derive(Clone)]

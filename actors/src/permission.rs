@@ -19,7 +19,7 @@ use toolyard_contract::{
     permission::CompiledRule,
 };
 
-use crate::{guard::call_host, reply::Finished, supervisor::catalog::Entry};
+use crate::{call_end::Finished, guard::call_host, supervisor::catalog::Entry};
 
 /// Who judges calls, and how long people and policies may take.
 #[derive(Clone)]

@@ -24,13 +24,14 @@ use tracing::Instrument;
 use crate::{
     admission::Permits,
     begun::Begun,
+    call_end::Finished,
     guard::{Ended, Guarded, run_guarded, start_guarded},
     keys::Hold,
-    mail::Answers,
-    messages::Crash,
+    mail::{Answers, ReadyCall},
     moment,
-    reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
-    restart::{DeathNote, Pulse},
+    pulse::{DeathNote, Pulse},
+    reply::{Group, MAILBOX, ReplySlot, post},
+    restart::Crash,
     tool::Spawner,
     unbegun::drive_to_end,
 };

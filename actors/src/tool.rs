@@ -17,12 +17,13 @@ use tracing::Instrument;
 use crate::{
     admission::Permits,
     begun::Begun,
+    call_end::Finished,
     guard::{Ended, Guarded, Turns, run_guarded, start_guarded},
-    mail::Answers,
-    messages::Crash,
+    mail::{Answers, ReadyCall},
     moment,
-    reply::{Finished, Group, MAILBOX, ReadyCall},
-    restart::{DeathNote, Pulse},
+    pulse::{DeathNote, Pulse},
+    reply::{Group, MAILBOX},
+    restart::Crash,
     unbegun::drive_to_end,
 };
 

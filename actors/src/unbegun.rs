@@ -24,10 +24,10 @@ use toolyard_contract::Outcome;
 use crate::{
     admission::Permits,
     begun::Begun,
+    call_end::Finished,
     event::WaitsFor,
     guard::{Ended, Turns, run_guarded},
     moment,
-    reply::Finished,
 };
 
 /// The calls of one list that have not begun; with none, it costs a look at a flag.

@@ -36,7 +36,8 @@ use crate::{
     state::StateOrigin,
     supervisor::{
         Shared, SupervisorActor,
-        catalog::{Catalog, CatalogError, Published},
+        catalog::{Catalog, Published},
+        catalog_error::CatalogError,
         route::spread,
     },
     watch::{OnBlocked, Watch},

@@ -10,15 +10,16 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use toolyard_contract::{
-    ActivationController, AliasCycle, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey,
-    StateScope, Tool, ToolSpec, absent, hidden, name, names, strict,
+    ActivationController, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey, StateScope,
+    Tool, ToolSpec, absent, hidden, name, names, strict,
 };
 
 use super::{
+    catalog_error::CatalogError,
     off::Off,
     route::{Route, spread},
 };
-use crate::{admission::ToolGates, keys::Key, reply::Finished, state::RowTable};
+use crate::{admission::ToolGates, call_end::Finished, keys::Key, state::RowTable};
 
 /// An immutable snapshot of the tools. A list keeps the one that it started with.
 #[derive(Clone, Default)]
@@ -45,60 +46,6 @@ pub struct Entry {
     active: AtomicU64,
     input: OnceLock<Result<Validator, String>>,
     output: OnceLock<Result<Validator, String>>,
-}
-
-/// A tool that cannot be registered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CatalogError {
-    /// The name is blank.
-    #[error("a tool has a blank name")]
-    BlankName,
-    /// Another tool has this name, or one that differs only in case.
-    #[error("tool {name:?}: the name is taken by {taken_by:?} (names are compared without case)")]
-    NameTaken {
-        /// The name of the tool that came later.
-        name: String,
-        /// The name of the tool that was there.
-        taken_by: String,
-    },
-    /// A schema of the tool is not a usable JSON Schema.
-    #[error("tool {name:?}: its {which} schema cannot be used: {reason}")]
-    BadSchema {
-        /// The tool.
-        name: String,
-        /// `input` or `output`.
-        which: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// An alias that leads back to itself.
-    #[error(transparent)]
-    AliasCycle(#[from] AliasCycle),
-    /// The code of a tool panicked when it was asked what it is.
-    #[error("a tool panicked when it was asked what it is: {reason}")]
-    Panicked {
-        /// What the panic says.
-        reason: String,
-    },
-    /// A name that no tool has.
-    #[error("no tool is named {name:?}")]
-    Unknown {
-        /// The name as given.
-        name: String,
-    },
-}
-
-impl CatalogError {
-    /// The name of the tool that is the matter, where it has one.
-    pub fn tool(&self) -> Option<&str> {
-        match self {
-            Self::NameTaken { name, .. } | Self::BadSchema { name, .. } | Self::Unknown { name } => {
-                Some(name)
-            }
-            Self::BlankName | Self::AliasCycle(_) | Self::Panicked { .. } => None,
-        }
-    }
 }
 
 impl Entry {

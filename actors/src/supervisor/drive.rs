@@ -21,11 +21,12 @@ use super::{
 };
 use crate::{
     admission::{Admission, AgentPass, Permits, turnstile::Permit},
+    call_end::Finished,
     event::{EventKind, WaitsFor},
-    mail::Filed,
+    mail::{Filed, ReadyCall},
     messages::Report,
     moment,
-    reply::{Finished, Group, ReadyCall},
+    reply::Group,
     restart::Readiness,
 };
 

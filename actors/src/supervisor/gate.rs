@@ -21,9 +21,9 @@ use super::{
     parking::Asking,
 };
 use crate::{
+    call_end::Finished,
     messages::ExecuteOptions,
     permission::{Judged, Permissions},
-    reply::Finished,
 };
 
 /// The tools that one list sees: the engine's, then those declared for the list alone.

@@ -9,6 +9,7 @@
 
 mod again;
 pub(crate) mod catalog;
+pub(crate) mod catalog_error;
 pub(crate) mod control;
 mod drive;
 pub(crate) mod gate;
@@ -36,7 +37,8 @@ use tokio_util::sync::CancellationToken;
 use toolyard_contract::{ActivationController, StatePart, StateScope, Tool, ToolSpec};
 
 use self::{
-    catalog::{Catalog, CatalogError, Entry, Published},
+    catalog::{Catalog, Entry, Published},
+    catalog_error::CatalogError,
     gate::{Scope, gate},
     judging::{Begun, Judging},
     route::Route,

@@ -15,7 +15,7 @@ use super::{
     catalog::Entry,
     gate::{Label, Scope},
 };
-use crate::{messages::ExecuteOptions, permission::Permissions, reply::Finished};
+use crate::{call_end::Finished, messages::ExecuteOptions, permission::Permissions};
 
 /// A call that the policy wants to be asked about.
 pub(crate) struct Asking {

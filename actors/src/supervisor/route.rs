@@ -9,9 +9,8 @@ use rustc_hash::FxHasher;
 use toolyard_contract::{RowKey, StateScope};
 
 use crate::{
-    messages::Crash,
     reply::Group,
-    restart::{Health, Home, Readiness},
+    restart::{Crash, Health, Home, Readiness},
     state::{InvokeOnRow, RowTable, StateActor},
     tool::{Invoke, ToolActor},
 };

@@ -21,12 +21,12 @@ use super::{
 };
 use crate::{
     admission::Admission,
+    call_end::Finished,
     event::{CallInfo, EventKind, WaitsFor},
-    mail::{Answers, Filed, Mail},
+    mail::{Answers, Filed, Mail, ReadyCall},
     messages::{ExecuteCalls, ExecuteOptions},
     moment,
     permission::{Judged, Passed},
-    reply::{Finished, ReadyCall},
     unbegun::Unbegun,
 };
 

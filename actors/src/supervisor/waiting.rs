@@ -8,7 +8,7 @@ use super::{catalog::Entry, run::Run};
 use crate::{
     admission::{Permits, Refusal},
     event::WaitsFor,
-    reply::ReadyCall,
+    mail::ReadyCall,
 };
 
 /// Calls to one tool that may start and wait for permits.
