@@ -7,7 +7,7 @@
 
 mod activity;
 mod admission;
-mod begun;
+mod body;
 mod call_end;
 #[cfg(feature = "child")]
 pub mod child;
