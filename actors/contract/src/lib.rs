@@ -13,6 +13,7 @@ pub mod arguments;
 pub mod call;
 pub mod canonical;
 pub mod complete;
+mod completion;
 pub mod context;
 pub mod control;
 pub mod decision;
