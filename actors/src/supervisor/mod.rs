@@ -52,6 +52,7 @@ use self::{
 use crate::{
     activity::{Activity, InUse},
     admission::{Admission, ToolGates, turnstile::Permit},
+    body::Spawner,
     guard::{await_host, start_guarded},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
@@ -62,7 +63,7 @@ use crate::{
     restart::{Home, RestartPolicy},
     rows::RowTable,
     state::StateActor,
-    tool::{Spawner, ToolActor},
+    tool::ToolActor,
     watch::Watch,
 };
 
