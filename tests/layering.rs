@@ -1,5 +1,8 @@
 //! The rules of ARCHITECTURE.md about who may use what, read from the sources.
 
+mod circles;
+mod modules;
+
 use std::{
     fs,
     path::{Path, PathBuf},

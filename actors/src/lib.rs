@@ -7,7 +7,8 @@
 
 mod activity;
 mod admission;
-mod begun;
+mod body;
+mod call_end;
 #[cfg(feature = "child")]
 pub mod child;
 pub mod code;
@@ -26,6 +27,7 @@ mod overflow;
 pub mod pause;
 mod permission;
 mod placement;
+mod pulse;
 #[cfg(feature = "python")]
 pub mod python;
 mod reply;
@@ -56,7 +58,8 @@ pub use self::{
     retry::RetryPolicy,
     supervisor::{
         SupervisorActor,
-        catalog::{Catalog, CatalogError, Entry},
+        catalog::{Catalog, Entry},
+        catalog_error::CatalogError,
         control::RunControl,
     },
     watch::OnBlocked,

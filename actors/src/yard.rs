@@ -35,11 +35,14 @@ use crate::{
     placement::Placement,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
-    state::StateOrigin,
+    state::{StateOrigin, spread},
     supervisor::{
         Shared, SupervisorActor,
-        catalog::{Catalog, CatalogError, Published},
-        route::spread,
+        catalog::Catalog,
+        catalog_error::CatalogError,
+        common::Common,
+        published::{Current, Published},
+        route::Route,
     },
     watch::{OnBlocked, Watch},
 };
@@ -133,23 +136,25 @@ impl Yard {
         let arbiters: Vec<_> = placement.arbiters().cloned().collect();
         let shared = Arc::new(Shared {
             published: Published::default(),
+            common: Arc::new(Common {
+                admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
+                keys: Arc::default(),
+                observers: Arc::new(Observers::new()),
+                overflow: Overflow::new(config.max_result_bytes, config.overflow),
+                timeout: config.timeout,
+                deadline: config.deadline,
+                retry: config.retry,
+                activation: config.activation,
+                permissions: Permissions::new(config.permissions),
+                origin: StateOrigin::new(),
+                shutdown: CancellationToken::new(),
+            }),
             activity: Arc::new(Activity::new(config.forget_idle_agents.is_some())),
-            admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
-            keys: Arc::default(),
-            observers: Arc::new(Observers::new()),
-            overflow: Overflow::new(config.max_result_bytes, config.overflow),
-            timeout: config.timeout,
-            deadline: config.deadline,
-            retry: config.retry,
-            activation: config.activation,
             tool_runtime: config.tool_runtime,
-            permissions: Permissions::new(config.permissions),
-            origin: StateOrigin::new(),
             restarts: config.restarts,
             watch: Watch::new(),
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),
-            shutdown: CancellationToken::new(),
             gone: CancellationToken::new(),
             placement: Mutex::new(placement),
             extensions: Extensions::new(),
@@ -216,7 +221,7 @@ impl Yard {
     /// # Cancellation
     /// Dropping the future cancels the list.
     pub async fn execute_here(&self, message: ExecuteCalls) -> Result<Report, EngineError> {
-        self.shared.run_here(message).await
+        self.shared.run_here(message, None).await
     }
 
     /// Judges and plans a list over the current catalogue without running anything.
@@ -244,12 +249,12 @@ impl Yard {
 
     /// The current catalogue.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.shared.published.current()
+        self.shared.published.catalog()
     }
 
     /// Which tools are switched on; may be changed at any time.
     pub fn activation(&self) -> &ActivationController {
-        &self.shared.activation
+        &self.shared.common.activation
     }
 
     /// Changes the catalogue for the lists to come.
@@ -302,7 +307,7 @@ impl Yard {
 
     /// How a tool's actors have fared; `None` when there is no such tool.
     pub fn health(&self, tool: &str) -> Option<Health> {
-        self.catalog().get(tool).map(|entry| entry.route.health())
+        self.route(tool).map(|route| route.health())
     }
 
     /// Tells `listener`, on a thread of its own, the name of a tool each time it has kept its arbiter from all other
@@ -314,18 +319,23 @@ impl Yard {
     /// Makes the actor that serves an agent's calls of a tool panic, to see how a host lives with
     /// that. Tells whether there is such a tool.
     pub fn crash(&self, tool: &str, agent: Option<&str>) -> bool {
-        self.catalog().get(tool).map(|entry| entry.route.crash(agent)).is_some()
+        self.route(tool).map(|route| route.crash(agent)).is_some()
+    }
+
+    fn route(&self, tool: &str) -> Option<Arc<Route>> {
+        let Current { catalog, routes } = self.shared.published.current();
+        routes.of(catalog.get(tool)?).cloned()
     }
 
     /// Listens to the engine's events, with room for `capacity` that wait.
     pub fn subscribe(&self, capacity: usize) -> EventStream {
-        self.shared.observers.subscribe(capacity)
+        self.shared.common.observers.subscribe(capacity)
     }
 
     /// Sends the engine's events to an actor of the host; what its mailbox has no room for is lost
     /// and counted.
     pub fn subscribe_actor(&self, recipient: Recipient<EngineEvent>) -> DroppedEvents {
-        self.shared.observers.subscribe_actor(recipient)
+        self.shared.common.observers.subscribe_actor(recipient)
     }
 
     /// Listens on a plain thread, with room for `capacity` events that wait.
@@ -333,12 +343,12 @@ impl Yard {
         &self,
         capacity: usize,
     ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
-        self.shared.observers.subscribe_thread(capacity)
+        self.shared.common.observers.subscribe_thread(capacity)
     }
 
     /// Gives every event to `tap`, where it happens.
     pub fn tap(&self, tap: Arc<dyn EventTap>) {
-        self.shared.observers.tap(tap);
+        self.shared.common.observers.tap(tap);
     }
 
     /// Tells whether no more lists are taken.
@@ -355,7 +365,7 @@ impl Yard {
     /// removes the files of large results that go with the engine.
     pub fn retire(&self) {
         self.shared.gone.cancel();
-        self.shared.overflow.remove();
+        self.shared.common.overflow.remove();
     }
 
     /// Ends the engine's actors, and nothing else of the system: refuses new lists, waits up to
