@@ -27,11 +27,11 @@ impl Hosting {
 
 impl HostOps for Hosting {
     fn tools(&self) -> Vec<SharedTool> {
-        self.shared.published.current().entries().iter().map(|entry| entry.tool().clone()).collect()
+        self.shared.published.current().catalog.entries().iter().map(|entry| entry.tool().clone()).collect()
     }
 
     fn activation(&self) -> &ActivationController {
-        &self.shared.activation
+        &self.shared.common.activation
     }
 
     fn place(&self) -> Place {
@@ -56,7 +56,7 @@ impl HostOps for Hosting {
         agent: Option<&'a str>,
         effects: Option<&'a [String]>,
     ) -> BoxFuture<'a, PermissionDecision> {
-        Box::pin(self.shared.permissions.judge_more(check, agent, effects))
+        Box::pin(self.shared.common.permissions.judge_more(check, agent, effects))
     }
 }
 
