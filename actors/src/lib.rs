@@ -33,6 +33,7 @@ pub mod python;
 mod reply;
 mod restart;
 mod retry;
+mod rows;
 #[cfg(feature = "docker")]
 pub mod sandbox;
 mod state;

@@ -9,9 +9,6 @@
 //! ```
 
 mod access;
-mod hold;
-mod origin;
-mod table;
 
 use std::{sync::Arc, task::Poll};
 
@@ -31,14 +28,11 @@ use crate::{
     pulse::{DeathNote, Pulse},
     reply::{Group, MAILBOX, ReplySlot, post},
     restart::Crash,
+    rows::SharedShard,
     tool::Spawner,
 };
 
 pub(crate) use access::{GetRow, RowError, UpdateRow};
-pub(crate) use hold::hold_all;
-
-pub(crate) use origin::{StateOrigin, new_state};
-pub(crate) use table::{RowTable, SharedShard, spread};
 
 /// Runs calls on one row, which comes with their permits: nobody else is at work on it.
 #[derive(Message)]

@@ -35,7 +35,7 @@ use crate::{
     placement::Placement,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
-    state::{StateOrigin, spread},
+    rows::{StateOrigin, spread},
     supervisor::{
         Shared, SupervisorActor,
         catalog::Catalog,

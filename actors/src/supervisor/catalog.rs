@@ -14,7 +14,7 @@ use toolyard_contract::{
 };
 
 use super::{catalog_error::CatalogError, off::Off};
-use crate::{admission::ToolGates, call_end::Finished, keys::Key, state::RowTable};
+use crate::{admission::ToolGates, call_end::Finished, keys::Key, rows::RowTable};
 
 /// An immutable snapshot of the tools. A list keeps the one that it started with.
 #[derive(Clone, Default)]

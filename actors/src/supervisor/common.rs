@@ -7,7 +7,7 @@ use toolyard_contract::ActivationController;
 
 use crate::{
     admission::Admission, keys::KeyTable, observe::Observers, overflow::Overflow, permission::Permissions,
-    retry::RetryPolicy, state::StateOrigin,
+    retry::RetryPolicy, rows::StateOrigin,
 };
 
 /// What the lists of one engine share.

@@ -15,18 +15,17 @@ use super::{
     catalog::Entry,
     gate::{Label, Runnable},
     parking::Parking,
-    route::{Route, Ways},
+    route::Ways,
     run::Run,
     waiting::{Admitted, Waiting},
 };
 use crate::{
-    admission::{Admission, AgentPass, Permits, turnstile::Permit},
+    admission::{Admission, AgentPass, turnstile::Permit},
     call_end::Finished,
     event::{EventKind, WaitsFor},
     mail::{Filed, ReadyCall},
     messages::Report,
     moment,
-    reply::Group,
     restart::Readiness,
 };
 
@@ -231,7 +230,7 @@ impl Driver {
                 return self.send(index);
             }
             *until = None;
-            send_some(&self.run, entry, route, calls, permits);
+            route.send(&self.run, entry, calls, permits);
         }
     }
 
@@ -277,7 +276,7 @@ impl Driver {
                         let way = self.admission.way(&self.agent, gates, false, None);
                         way.widen(&mut permits, calls.len().min(CHUNK) - 1);
                     }
-                    send_some(&self.run, entry, route, calls, permits);
+                    route.send(&self.run, entry, calls, permits);
                 } else {
                     drop(permits);
                 }
@@ -486,23 +485,6 @@ impl Drop for Driver {
 /// Waits for the next group that got permits, or did not; `None` when nobody waits.
 async fn next(admitting: &mut Admitting) -> Option<(usize, Admitted)> {
     admitting.as_mut()?.next().await
-}
-
-/// Sends as many calls of a group as there are permits.
-fn send_some(
-    run: &Arc<Run>,
-    entry: &Arc<Entry>,
-    route: &Route,
-    calls: &mut VecDeque<ReadyCall>,
-    permits: Permits,
-) {
-    let calls: Vec<ReadyCall> = if permits.count() >= calls.len() {
-        std::mem::take(calls).into()
-    } else {
-        calls.drain(..permits.count()).collect()
-    };
-    let message = Group { run: run.clone(), entry: entry.clone(), calls: calls.into_iter(), permits };
-    route.post(message);
 }
 
 fn result(index: usize, label: Label, finished: Finished) -> ToolResult {

@@ -61,7 +61,8 @@ use crate::{
     placement::{Placement, Seat},
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
-    state::{RowTable, StateActor},
+    rows::RowTable,
+    state::StateActor,
     tool::{Spawner, ToolActor},
     watch::Watch,
 };

@@ -1,16 +1,21 @@
 //! Where the calls of a tool go.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use toolyard_contract::RowKey;
 
-use super::catalog::{Catalog, Entry};
-
+use super::{
+    catalog::{Catalog, Entry},
+    run::Run,
+};
 use crate::{
+    admission::Permits,
+    mail::ReadyCall,
     reply::Group,
     restart::{Crash, Health, Home, Readiness},
-    state::{InvokeOnRow, StateActor, spread},
+    rows::spread,
+    state::{InvokeOnRow, StateActor},
     tool::{Invoke, ToolActor},
 };
 
@@ -31,8 +36,24 @@ impl Route {
         }
     }
 
-    /// Sends calls on their way.
-    pub(crate) fn post(&self, group: Group) {
+    /// Sends as many calls of a list to one tool as there are permits.
+    pub(crate) fn send(
+        &self,
+        run: &Arc<Run>,
+        entry: &Arc<Entry>,
+        calls: &mut VecDeque<ReadyCall>,
+        permits: Permits,
+    ) {
+        let calls: Vec<ReadyCall> = if permits.count() >= calls.len() {
+            std::mem::take(calls).into()
+        } else {
+            calls.drain(..permits.count()).collect()
+        };
+        let (run, entry) = (run.clone(), entry.clone());
+        self.post(Group { run, entry, calls: calls.into_iter(), permits });
+    }
+
+    fn post(&self, group: Group) {
         match self {
             Self::Tool(home) => home.post(Invoke(group)),
             Self::State(shards) => {

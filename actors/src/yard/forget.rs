@@ -12,7 +12,7 @@ use toolyard_contract::{RowKey, StateScope};
 use super::Yard;
 use crate::{
     activity::Leaving,
-    state::RowTable,
+    rows::RowTable,
     supervisor::{Shared, catalog::Entry},
 };
 

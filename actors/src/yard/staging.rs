@@ -13,7 +13,7 @@ use super::{
     state::{Owner, StateError},
 };
 use crate::{
-    state::{RowTable, SharedShard, hold_all},
+    rows::{RowTable, SharedShard, hold_all},
     supervisor::catalog::Catalog,
 };
 

@@ -8,7 +8,8 @@ use toolyard_contract::{RowKey, RowValue, StateScope};
 
 use super::Yard;
 use crate::{
-    state::{GetRow, RowError, RowTable, StateActor, UpdateRow},
+    rows::RowTable,
+    state::{GetRow, RowError, StateActor, UpdateRow},
     supervisor::{
         catalog::{Catalog, Entry},
         published::Current,

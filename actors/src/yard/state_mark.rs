@@ -3,7 +3,7 @@
 use toolyard_contract::{ParkedCall, Refusal, SavedState};
 
 use super::Yard;
-use crate::state::new_state;
+use crate::rows::new_state;
 
 impl Yard {
     /// Begins a state of which nothing is known.
