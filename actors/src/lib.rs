@@ -14,6 +14,7 @@ pub mod child;
 pub mod code;
 mod direct;
 mod event;
+mod extension;
 mod guard;
 mod keys;
 mod mail;
@@ -46,6 +47,7 @@ pub use self::{
     admission::{AgentLimits, Limits, ToolLimits},
     direct::{DirectCall, ExecuteIn, ExecuteTool},
     event::{CallInfo, EngineEvent, EventKind, PlanPlace, WaitsFor},
+    extension::{Extension, ExtensionError, ExtensionStatus, HostHandle, Offered, Place, Refused},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, Permission, PlanCalls,
         Preview, Problem, Report, ResumeError, Stop,

@@ -2,6 +2,7 @@
 
 mod cut;
 mod forget;
+mod host;
 mod resume;
 mod staging;
 mod state;
@@ -26,6 +27,7 @@ use crate::{
     activity::Activity,
     admission::{Admission, Limits},
     event::EngineEvent,
+    extension::Extensions,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
     observe::{DroppedEvents, EventStream, EventTap, Observers},
     overflow::{Overflow, OverflowConfig},
@@ -104,6 +106,8 @@ impl Default for YardConfig {
     }
 }
 
+use host::Hosting;
+
 pub use cut::StateCut;
 pub use forget::{AgentTables, ForgetError, Forgotten};
 pub use resume::Claim;
@@ -116,6 +120,7 @@ pub struct Yard {
     pub(crate) shared: Arc<Shared>,
     supervisors: Arc<[Addr<SupervisorActor>]>,
     turn: Arc<AtomicUsize>,
+    hosting: Arc<Hosting>,
 }
 
 impl Yard {
@@ -152,12 +157,7 @@ impl Yard {
             closed: AtomicBool::new(false),
             gone: CancellationToken::new(),
             placement: Mutex::new(placement),
-            #[cfg(feature = "python")]
-            python: Mutex::default(),
-            #[cfg(feature = "mcp")]
-            mcp_sessions: Mutex::default(),
-            #[cfg(feature = "docker")]
-            sandboxes: Mutex::default(),
+            extensions: Extensions::new(),
         });
         if let Err(error) = shared.change_catalog(changes) {
             shared.placement.lock().stop();
@@ -167,8 +167,9 @@ impl Yard {
             let shared = shared.clone();
             SupervisorActor::start_in_arbiter(arbiter, move |_| SupervisorActor::new(shared))
         };
-        let supervisors = arbiters.iter().map(start).collect();
-        let yard = Self { shared, supervisors, turn: Arc::default() };
+        let supervisors: Arc<[_]> = arbiters.iter().map(start).collect();
+        let hosting = Arc::new(Hosting::new(shared.clone(), supervisors[0].clone()));
+        let yard = Self { shared, supervisors, turn: Arc::default(), hosting };
         if let Some(age) = config.forget_idle_agents {
             yard.forget_idle(age);
         }
@@ -295,16 +296,8 @@ impl Yard {
     /// Ends what outlives calls: Python processes with their global variables, sessions, containers. What calls under
     /// way use goes when they have ended; the next call begins anew. Committed states stay.
     pub async fn release(&self) {
-        #[cfg(feature = "python")]
-        self.restart_python_files().await;
         self.shared.let_go(false).await;
-        #[cfg(feature = "docker")]
-        {
-            let pools = self.shared.sandboxes.lock().clone();
-            for pool in pools {
-                pool.release().await;
-            }
-        }
+        self.shared.extensions.release().await;
     }
 
     /// How many tools have actors: those of the catalogue, and those that lists under way still use.

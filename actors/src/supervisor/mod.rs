@@ -53,6 +53,7 @@ use crate::{
     activity::{Activity, InUse},
     admission::{Admission, ToolGates, turnstile::Permit},
     body::Spawner,
+    extension::Extensions,
     guard::{await_host, start_guarded},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
@@ -83,14 +84,7 @@ pub(crate) struct Shared {
     /// Cancelled when nobody drives the actors any more.
     pub(crate) gone: CancellationToken,
     pub(crate) placement: Mutex<Placement>,
-    #[cfg(feature = "python")]
-    pub(crate) python: Mutex<Vec<crate::python::PythonSource>>,
-    /// The sessions to close when the engine stops.
-    #[cfg(feature = "mcp")]
-    pub(crate) mcp_sessions: Mutex<Vec<actix::WeakAddr<crate::mcp::McpSessionActor>>>,
-    /// The pools to close when the engine stops.
-    #[cfg(feature = "docker")]
-    pub(crate) sandboxes: Mutex<Vec<crate::sandbox::SandboxPool>>,
+    pub(crate) extensions: Extensions,
 }
 
 /// Takes lists of calls and runs them on the tools' actors.
@@ -150,19 +144,8 @@ impl Handler<Stop> for SupervisorActor {
         let shared = self.shared.clone();
         Box::pin(async move {
             shared.drain(patience).await;
-            #[cfg(feature = "mcp")]
-            {
-                let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
-                crate::mcp::close_sessions(sessions).await;
-            }
             shared.let_go(true).await;
-            #[cfg(feature = "docker")]
-            {
-                let pools = std::mem::take(&mut *shared.sandboxes.lock());
-                for pool in pools {
-                    pool.close().await;
-                }
-            }
+            shared.extensions.close().await;
             // Tool and state actors end with their last address.
             shared.published.publish(Catalog::default(), Routes::default());
             shared.placement.lock().stop();
@@ -184,14 +167,6 @@ fn visitor(options: &ExecuteOptions) -> Option<&Arc<str>> {
 }
 
 impl Shared {
-    /// Remembers a session for the engine's end.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn note_mcp_session(&self, session: &actix::Addr<crate::mcp::McpSessionActor>) {
-        let mut sessions = self.mcp_sessions.lock();
-        sessions.retain(|session| session.upgrade().is_some());
-        sessions.push(session.downgrade());
-    }
-
     /// Gates, plans and starts a list, or as much of that as can be done without waiting.
     fn begin(
         self: &Arc<Self>,

@@ -138,13 +138,7 @@ impl Shared {
             catalog.entries().iter().map(|entry| entry.tool.forget(agent)).collect();
         // What does not end in time is not waited for.
         let _ = timeout(PATIENCE, ending.collect::<()>()).await;
-        #[cfg(feature = "docker")]
-        {
-            let pools = self.sandboxes.lock().clone();
-            for pool in pools {
-                pool.forget(agent).await;
-            }
-        }
+        self.extensions.forget(agent).await;
         Forgotten { rows, grants }
     }
 }
