@@ -8,7 +8,7 @@ use toolyard_contract::ToolResult;
 use super::{
     answer,
     content::{self, Block, Content},
-    item::{Item, Parts},
+    node::{Item, Parts},
 };
 
 pub(super) fn parts<'a>(item: &Item<'a>) -> Parts<'a> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, value::RawValue};
 use toolyard_contract::{ToolSpec, strict};
 
-use super::document::DocumentError;
+use super::error::DocumentError;
 
 /// Reads the declarations; tools that the provider runs itself (a `type` and no name) are passed over.
 pub(super) fn read(items: &[&RawValue]) -> Result<Vec<ToolSpec>, DocumentError> {

@@ -8,7 +8,7 @@ use toolyard_contract::{Output, ToolResult};
 use super::{
     answer,
     content::{self, Block, Media},
-    item::{Node, Parts},
+    node::{Node, Parts},
 };
 
 pub(super) fn parts<'a>(call: &Node<'a>) -> Result<Parts<'a>, String> {

@@ -9,7 +9,7 @@ use toolyard_contract::ToolResult;
 use super::{
     answer,
     content::{self, Block, Content},
-    item::{Item, Parts},
+    node::{Item, Parts},
 };
 
 /// An item has an `id` of its own; answers refer to `call_id`.
