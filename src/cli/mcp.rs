@@ -10,8 +10,8 @@ use toolyard::{
 
 use crate::{
     ALL_OK, NOTHING_RAN, SOME_NOT_OK, UNUSABLE,
-    options::{McpOptions, McpVerb, OutputForm},
-    output::Printer,
+    options::{McpOptions, McpVerb},
+    output::{OutputForm, Printer},
     servers, setup,
 };
 

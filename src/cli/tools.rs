@@ -8,8 +8,8 @@ use toolyard::{NameTable, ToolSpec, formats::schema};
 
 use crate::{
     ALL_OK,
-    options::{OutputForm, ToolsForm, ToolsOptions},
-    output::Printer,
+    options::{ToolsForm, ToolsOptions},
+    output::{OutputForm, Printer},
     setup,
 };
 
