@@ -21,6 +21,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod written;
 
 #[cfg(any(feature = "mcp", feature = "python"))]
 use std::path::PathBuf;
@@ -44,8 +45,8 @@ pub use self::{
     error::ConfigError,
     files::{FileReadSection, FileWriteSection},
     seconds::Seconds,
-    settings::WrittenConfig,
     tools::{ToolLimitsSection, ToolsSection},
+    written::WrittenConfig,
 };
 #[cfg(feature = "python")]
 pub use self::{
