@@ -182,7 +182,7 @@ fn later(way: &str) -> ExecuteOptions {
 #[test]
 fn every_end_but_ok_leaves_the_row_as_it_was_on_every_way() {
     for way in WAYS {
-        for how in Outcome::ALL.map(|outcome| outcome.as_str()) {
+        for how in Outcome::ALL.map(Outcome::as_str) {
             if is_stopped(how) && matches!(way, "done" | "ready" | "in_place") {
                 continue; // such a body has ended before anybody can stop it
             }
