@@ -8,6 +8,8 @@ mod files;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_login;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "python")]
@@ -32,8 +34,6 @@ use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
 #[cfg(feature = "http")]
 pub use self::http::HttpSection;
-#[cfg(feature = "mcp")]
-pub use self::mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection};
 #[cfg(feature = "docker")]
 pub use self::sandbox::{MountSection, SandboxSection};
 #[cfg(feature = "search")]
@@ -46,6 +46,11 @@ pub use self::{
     seconds::Seconds,
     settings::WrittenConfig,
     tools::{ToolLimitsSection, ToolsSection},
+};
+#[cfg(feature = "mcp")]
+pub use self::{
+    mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection},
+    mcp_login::{IdentityProviderSection, LoginGrant, LoginSection},
 };
 #[cfg(feature = "python")]
 pub use self::{

@@ -30,8 +30,11 @@ impl Desk {
         config: Arc<McpServerConfig>,
     ) -> Self {
         let identity = match (&config.link, &config.login) {
-            (McpLink::Http { url, .. }, Some(login)) => {
-                Some(Arc::new(Identity::new(login.clone(), url.clone())))
+            // Who shows a token of their own, a caller or all, is who that says.
+            (McpLink::Http { url, headers }, Some(login))
+                if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
+            {
+                Some(login.identity(url))
             }
             _ => None,
         };
