@@ -114,8 +114,8 @@ impl Request {
             let Some((name, value)) = header.split_once(':') else { break };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.trim().parse().ok()?,
-                "authorization" => authorization = value.trim().to_owned(),
-                "dpop" => proof = value.trim().to_owned(),
+                "authorization" => value.trim().clone_into(&mut authorization),
+                "dpop" => value.trim().clone_into(&mut proof),
                 _ => {}
             }
         }
