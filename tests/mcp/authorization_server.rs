@@ -45,6 +45,8 @@ pub(super) struct State {
     pub(super) asked: Vec<(BTreeMap<String, String>, String)>,
     /// How many requests the MCP server has refused.
     pub(super) refused: usize,
+    /// What the client said that it can.
+    pub(super) can: Value,
     /// The tokens that calls came with.
     pub(super) shown: Vec<String>,
 }
@@ -64,6 +66,7 @@ impl Guarded {
             takes_none: false,
             asked: Vec::new(),
             refused: 0,
+            can: Value::Null,
             shown: Vec::new(),
         };
         let url = format!("{origin}/mcp");
@@ -228,10 +231,13 @@ impl Shared {
         };
         match message["method"].as_str() {
             Some("server/discover") => (400, String::new(), Value::Null),
-            Some("initialize") => reply(json!({
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "guarded", "version": "1"}
-            })),
+            Some("initialize") => {
+                state.can = message["params"]["capabilities"].clone();
+                reply(json!({
+                    "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "guarded", "version": "1"}
+                }))
+            }
             Some("tools/list") => {
                 let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
                 reply(json!({"tools": [tool("who"), tool("admin")]}))

@@ -54,6 +54,8 @@ async fn what_is_asked_is_what_the_standards_have() {
     assert_eq!((form["grant_type"].as_str(), &form["resource"]), ("client_credentials", &server.url));
     // As both are taken, the one that is in no body.
     assert_eq!((form.len(), authorization.as_str()), (2, "Basic dG9vbHlhcmQ6aHVzaC0x"));
+    let extensions = server.with(|state| state.can["extensions"].clone());
+    assert_eq!(extensions, json!({"io.modelcontextprotocol/oauth-client-credentials": {}}));
     engine.shutdown(Duration::ZERO).await;
 
     let server = Guarded::start();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     config::{McpLink, McpServerConfig},
     host::McpHost,
-    login::Identity,
+    login::{Identity, McpLogin},
     notice::{McpNoticeKind, NoticeBoard},
 };
 
@@ -50,6 +50,9 @@ impl Desk {
         }
         if self.host.has_roots() || !self.config.roots.is_empty() {
             can["roots"] = json!({});
+        }
+        if let Some(extension) = self.config.login.as_ref().and_then(McpLogin::extension) {
+            can["extensions"] = json!({extension: {}});
         }
         ClientConfig::new(serde_json::from_value(can).unwrap_or_else(|_| ClientCapabilities::default()), us)
     }

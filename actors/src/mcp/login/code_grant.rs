@@ -115,7 +115,12 @@ impl CodeGrant {
         self.http.take_refusal();
         let refused = |error: AuthError| {
             let words = in_words(&error);
-            self.http.take_refusal().unwrap_or(words)
+            let said = self.http.take_refusal().unwrap_or(words);
+            // Some say back what they got.
+            match self.how.client.as_ref().and_then(|(_, secret)| secret.as_deref()) {
+                Some(secret) if !secret.is_empty() => said.replace(secret, "…"),
+                _ => said,
+            }
         };
         let mut state = match (before, &challenge.scope) {
             (Some(mut state @ OAuthState::Authorized(_)), Some(scope)) => {

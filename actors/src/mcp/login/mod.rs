@@ -26,6 +26,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use rmcp::transport::auth::EXTENSION_OAUTH_CLIENT_CREDENTIALS;
 
 pub(super) use self::{challenge::Challenge, identity::Identity};
 use self::{
@@ -173,6 +174,17 @@ impl McpLogin {
     fn apart(mut self) -> Self {
         self.shared = Arc::default();
         self
+    }
+
+    /// The extension of the protocol that this way of logging in is, for servers that want to know.
+    pub(super) fn extension(&self) -> Option<&'static str> {
+        match &self.way {
+            Way::Unattended(Grant::ClientCredentials, _) => Some(EXTENSION_OAUTH_CLIENT_CREDENTIALS),
+            Way::Unattended(Grant::IdJag(_), _) => {
+                Some("io.modelcontextprotocol/enterprise-managed-authorization")
+            }
+            _ => None,
+        }
     }
 
     /// Who we are at `url`. People log in for each connection that is a caller's own; programs are one and the same.

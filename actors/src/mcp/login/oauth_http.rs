@@ -11,7 +11,9 @@ use std::{
 
 use parking_lot::Mutex;
 use reqwest::{Client, Request, Response, Url, header::HeaderMap, redirect::Policy};
-use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
+use rmcp::transport::auth::{
+    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -23,14 +25,19 @@ use super::{
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How many redirects are followed.
+const MOST_REDIRECTS: usize = 5;
+
 /// The largest answer, in bytes: metadata and tokens have a few kilobytes.
 const LARGEST: usize = 1 << 20;
 
 /// The client for one server's logins. The protocol's library sends through it too; what the library does not tell, it
 /// notes as it goes by.
 pub(super) struct OAuthHttp {
-    /// Made when it is first needed.
+    /// Made when they are first needed: one that follows no redirects, which would take secrets elsewhere, and one for the
+    /// requests that may be sent on.
     client: OnceLock<Result<Client, String>>,
+    following: OnceLock<Result<Client, String>>,
     reachable: Arc<Reachable>,
     pub(super) dpop: Dpop,
     /// Tokens are asked for that are bound to our key.
@@ -55,6 +62,7 @@ impl OAuthHttp {
     pub(super) fn new(server: &Url, private: bool, is_unattended: bool) -> Self {
         Self {
             client: OnceLock::new(),
+            following: OnceLock::new(),
             reachable: Arc::new(Reachable::from_server(server, private)),
             dpop: Dpop::new(),
             binds: AtomicBool::new(false),
@@ -66,17 +74,29 @@ impl OAuthHttp {
     }
 
     fn client(&self) -> Result<&Client, OAuthHttpClientError> {
-        let client = self.client.get_or_init(|| {
-            // An error says that the process has a provider already.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let client = Client::builder()
-                .timeout(PATIENCE)
-                // A redirect would take secrets elsewhere.
-                .redirect(Policy::none())
-                .dns_resolver(Arc::new(Resolver(self.reachable.clone())));
-            client.build().map_err(|error| format!("there is no HTTP client: {error}"))
+        let made = || self.made(Policy::none());
+        Ok(self.client.get_or_init(made).as_ref().map_err(Clone::clone)?)
+    }
+
+    fn following(&self) -> Result<&Client, OAuthHttpClientError> {
+        let reachable = self.reachable.clone();
+        let allowed = Policy::custom(move |attempt| {
+            if reachable.allows_url(attempt.url()) && attempt.previous().len() <= MOST_REDIRECTS {
+                attempt.follow()
+            } else {
+                attempt.error("it was sent on to an address that may not be asked, or too often")
+            }
         });
-        Ok(client.as_ref().map_err(Clone::clone)?)
+        let made = || self.made(allowed);
+        Ok(self.following.get_or_init(made).as_ref().map_err(Clone::clone)?)
+    }
+
+    fn made(&self, redirects: Policy) -> Result<Client, String> {
+        // An error says that the process has a provider already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let resolver = Arc::new(Resolver(self.reachable.clone()));
+        let client = Client::builder().timeout(PATIENCE).redirect(redirects).dns_resolver(resolver).build();
+        client.map_err(|error| format!("there is no HTTP client: {error}"))
     }
 
     /// From now on asks for tokens that are bound to our key.
@@ -158,8 +178,11 @@ impl OAuthHttp {
             {
                 continue;
             }
-            let is_bound = body["token_type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("dpop"));
-            self.bound.store(is_bound, Ordering::Relaxed);
+            if answer.status < 300 {
+                let is_bound =
+                    body["token_type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("dpop"));
+                self.bound.store(is_bound, Ordering::Relaxed);
+            }
             *self.refused.lock() = (answer.status >= 400).then(|| refusal(answer.status, &body).reason);
             return Ok((answer, head));
         }
@@ -190,6 +213,7 @@ impl OAuthHttp {
 impl OAuthHttpClient for OAuthHttp {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
+            let follows = request.redirect_policy == OAuthHttpRedirectPolicy::Follow;
             let request = Request::try_from(request.request)?;
             self.checked(request.url())?;
             let is_form = |headers: &HeaderMap| {
@@ -199,7 +223,8 @@ impl OAuthHttpClient for OAuthHttp {
             let (mut answer, head) = if request.method() == "POST" && is_form(request.headers()) {
                 self.ask_for_token(request).await?
             } else {
-                read(self.client()?.execute(request).await?).await?
+                let client = if follows { self.following()? } else { self.client()? };
+                read(client.execute(request).await?).await?
             };
             if answer.status == 200 {
                 self.note(&mut answer);

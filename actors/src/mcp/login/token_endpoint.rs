@@ -37,6 +37,11 @@ impl Token {
         Self { text, is_bound, ends }
     }
 
+    #[cfg(test)]
+    pub(super) fn lasting(text: &str) -> Self {
+        Self::new(text.to_owned(), false, None)
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.ends.is_some_and(|(end, _)| Instant::now() >= end)
     }

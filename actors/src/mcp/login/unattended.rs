@@ -30,6 +30,9 @@ use super::{
 /// How long a refusal of the authorization server is believed: whoever is refused and goes on asking is locked out.
 const BELIEVED: Duration = Duration::from_secs(30);
 
+/// How long a token that is still good is used before it is tried again to renew it.
+const PAUSE: Duration = Duration::from_secs(5);
+
 /// Who a program is at one server, for all connections to it.
 pub(super) struct Unattended {
     grant: Grant,
@@ -87,6 +90,7 @@ impl Unattended {
         if is_due
             && state.found.is_some()
             && state.fails(came).is_none()
+            && !state.pauses()
             && self.renew(&mut state).await.is_ok()
         {
             return state.token.clone();
@@ -127,7 +131,11 @@ impl Unattended {
                 }
                 state.wanted.extend(new);
             }
-            None if challenge.refused.is_some() && !self.is_accepted.load(Ordering::Relaxed) => {
+            // A refusal that is believed no more is followed by one more request.
+            None if challenge.refused.is_some()
+                && state.failed.is_none()
+                && !self.is_accepted.load(Ordering::Relaxed) =>
+            {
                 return Err(state.fail("it does not take the token that its authorization server gave"));
             }
             None => {
@@ -181,6 +189,12 @@ impl State {
         (is_shared || is_believed).then(|| failed.why.reason.clone())
     }
 
+    /// Whether a token that is still good is left as it is, because it could not be renewed just now.
+    fn pauses(&self) -> bool {
+        let is_good = self.token.as_ref().is_some_and(|token| !token.has_ended());
+        is_good && self.failed.as_ref().is_some_and(|failed| failed.at.elapsed() < PAUSE)
+    }
+
     fn failed_now(&mut self, why: NoToken) -> String {
         let reason = why.reason.clone();
         self.failed = Some(Failed { at: Instant::now(), why });
@@ -198,7 +212,7 @@ fn late() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::client::Proof, *};
 
     #[tokio::test(start_paused = true)]
     async fn a_failure_is_shared_by_those_who_waited_and_a_refusal_is_believed_for_a_while() {
@@ -215,5 +229,26 @@ mod tests {
             wait(believed_s).await;
             assert_eq!(state.fails(Instant::now()), None);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_token_that_is_refused_is_replaced_when_the_refusal_is_believed_no_more() {
+        let client = Client { id: "client".to_owned(), proof: Proof::Nothing };
+        let patience = Duration::from_secs(1);
+        let terms = Terms { scopes: Vec::new(), requires_dpop: false, private_addresses: false, patience };
+        // Nothing listens there.
+        let login =
+            Unattended::new(Grant::ClientCredentials, client, terms, "http://127.0.0.1:1/mcp").unwrap();
+        login.state.lock().await.token = Some(Token::lasting("token"));
+        let refused = || {
+            let refused = Some("token".to_owned());
+            login.log_in(Challenge { header: None, scope: None, refused })
+        };
+        for _ in 0..2 {
+            assert!(refused().await.unwrap_err().contains("does not take the token"));
+        }
+        tokio::time::advance(BELIEVED).await;
+        assert!(!refused().await.unwrap_err().contains("does not take the token"));
+        assert!(login.token().await.is_none());
     }
 }
