@@ -8,6 +8,8 @@ mod files;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_login;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "python")]
@@ -33,8 +35,6 @@ use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
 #[cfg(feature = "http")]
 pub use self::http::HttpSection;
-#[cfg(feature = "mcp")]
-pub use self::mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection};
 #[cfg(feature = "docker")]
 pub use self::sandbox::{MountSection, SandboxSection};
 #[cfg(feature = "search")]
@@ -47,6 +47,11 @@ pub use self::{
     seconds::Seconds,
     tools::{ToolLimitsSection, ToolsSection},
     written::WrittenConfig,
+};
+#[cfg(feature = "mcp")]
+pub use self::{
+    mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection},
+    mcp_login::{IdentityProviderSection, LoginGrant, LoginSection},
 };
 #[cfg(feature = "python")]
 pub use self::{

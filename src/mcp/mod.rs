@@ -12,9 +12,10 @@ mod unreachable;
 pub use check::{ServerCheck, check_servers};
 pub use servers::{ServersError, read_servers};
 pub use toolyard_actors::mcp::{
-    Backoff, Credentials, HealthCheck, HealthProbe, InProcess, Isolation, LinkMode, McpChanges, McpError,
-    McpHost, McpLink, McpLogLevel, McpLogin, McpNotice, McpNoticeKind, McpNotices, McpPool, McpReference,
-    McpRoot, McpServerConfig, McpServerStatus, McpSession, McpSessionInfo, McpState, PromptRequest,
-    ProtocolEra, ResourceRequest, SamplingRequest, ServerAnswer,
+    Backoff, Credentials, HealthCheck, HealthProbe, IdentityProvider, InProcess, Isolation, LinkMode,
+    McpChanges, McpError, McpHost, McpLink, McpLogLevel, McpLogin, McpNotice, McpNoticeKind, McpNotices,
+    McpPool, McpReference, McpRoot, McpSecret, McpServerConfig, McpServerStatus, McpSession, McpSessionInfo,
+    McpSigningAlgorithm, McpSigningKey, McpState, PromptRequest, ProtocolEra, ResourceRequest,
+    SamplingRequest, ServerAnswer,
 };
 pub use unreachable::stand_ins;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{McpLink, McpServerConfig, description::LinkDescription};
-use crate::InheritEnv;
+use crate::{InheritEnv, config::LoginSection};
 
 /// Why a file of servers cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,7 @@ struct Entry {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     disabled: bool,
+    login: Option<Value>,
 }
 
 /// Reads servers; those that are `disabled` are left out.
@@ -63,14 +65,26 @@ pub fn read_servers(
 ) -> Result<BTreeMap<String, McpServerConfig>, ServersError> {
     let file: File = serde_json::from_str(text)?;
     let enabled = file.mcp_servers.into_iter().filter(|(_, entry)| !entry.disabled);
-    let configured = enabled.map(|(server, entry)| match entry.link(&variable) {
-        Ok(link) => Ok((server, McpServerConfig::new(link))),
+    let configured = enabled.map(|(server, entry)| match entry.config(&variable) {
+        Ok(config) => Ok((server, config)),
         Err(reason) => Err(ServersError::Server { server, reason }),
     });
     configured.collect()
 }
 
 impl Entry {
+    fn config(mut self, variable: &impl Fn(&str) -> Option<String>) -> Result<McpServerConfig, String> {
+        let login = self.login.take();
+        let mut config = McpServerConfig::new(self.link(variable)?);
+        if let Some(login) = login {
+            let login =
+                LoginSection::from_camel_case(login).map_err(|error| format!("\"login\": {error}"))?;
+            let login = login.login(&config.link, variable).map_err(|wrong| wrong.to_string())?;
+            config = config.login(login);
+        }
+        Ok(config)
+    }
+
     fn link(self, variable: &impl Fn(&str) -> Option<String>) -> Result<McpLink, String> {
         let Self { kind, command, args, env, inherit_env, cwd: folder, url, headers, .. } = self;
         let described = LinkDescription { kind, command, args, env, inherit_env, folder, url, headers };

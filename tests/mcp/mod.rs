@@ -1,6 +1,7 @@
 //! MCP servers.
 
 mod asking;
+mod authorization_server;
 mod callers;
 mod calls;
 mod chaos;
@@ -14,6 +15,7 @@ mod health;
 mod http_faults;
 mod listening;
 mod lists;
+mod logins;
 mod many;
 mod proxy;
 mod real_servers;

@@ -68,7 +68,7 @@ pub use self::{
     host::{McpHost, McpRoot, SamplingRequest},
     in_process::InProcess,
     isolation::{Credentials, Isolation},
-    login::McpLogin,
+    login::{IdentityProvider, McpLogin, McpSecret, McpSigningAlgorithm, McpSigningKey},
     notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
     pool::{McpPool, check_name},
     reload::McpChanges,
