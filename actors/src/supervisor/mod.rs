@@ -11,6 +11,8 @@ mod again;
 pub(crate) mod catalog;
 pub(crate) mod control;
 mod drive;
+mod exact;
+mod fit;
 pub(crate) mod gate;
 mod judging;
 pub(crate) mod nested;
