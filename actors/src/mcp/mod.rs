@@ -25,6 +25,7 @@ mod config;
 mod controller;
 mod desk;
 mod exact;
+mod extension;
 mod handler;
 mod health;
 mod held;
@@ -60,7 +61,6 @@ mod subscription;
 mod tool;
 mod wire;
 
-pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
     completion::McpReference,
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
