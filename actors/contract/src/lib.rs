@@ -20,6 +20,7 @@ pub mod decision;
 mod digest;
 pub mod digits;
 pub mod effects;
+pub mod exact;
 pub mod function;
 mod glob;
 pub mod hidden;
@@ -62,6 +63,7 @@ pub use control::{
 };
 pub use decision::{DecisionContext, ParallelCategory, ParallelDecision};
 pub use effects::EffectTags;
+pub use exact::ExactValue;
 pub use function::{FunctionTool, IntoReturn, Json, StatefulFunction};
 pub use names::NameTable;
 pub use outcome::Outcome;

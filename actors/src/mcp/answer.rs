@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, ServerResult};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use toolyard_contract::{Detail, Failure, Output, Reply, ToolReturn};
+use toolyard_contract::{Detail, ExactValue, Failure, Output, Reply, ToolReturn};
 
 use super::{exact, request_error::RequestError};
 
@@ -119,7 +119,11 @@ fn unwrapped_exact(structured: Box<RawValue>) -> Output {
 }
 
 /// The schema of what [`unwrapped`] leaves.
-pub(super) fn unwrapped_schema(mut schema: Value) -> Value {
+pub(super) fn unwrapped_schema(schema: &ExactValue) -> ExactValue {
+    schema.with_value(unwrapped_value(schema.value().clone()))
+}
+
+fn unwrapped_value(mut schema: Value) -> Value {
     let only = schema.get("properties").and_then(Value::as_object).filter(|properties| properties.len() == 1);
     let Some(Value::Object(mut inner)) = only.and_then(|properties| properties.get("result")).cloned() else {
         return schema;
@@ -187,8 +191,8 @@ mod tests {
             "type": "object", "properties": {"result": {"$ref": "#/$defs/P"}}, "$defs": {"P": {"type": "integer"}}
         });
         let inner = json!({"$ref": "#/$defs/P", "$defs": {"P": {"type": "integer"}}});
-        assert_eq!(unwrapped_schema(schema), inner);
+        assert_eq!(unwrapped_value(schema), inner);
         let other = json!({"properties": {"x": {}}});
-        assert_eq!(unwrapped_schema(other.clone()), other);
+        assert_eq!(unwrapped_value(other.clone()), other);
     }
 }

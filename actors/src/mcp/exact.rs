@@ -15,7 +15,7 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use toolyard_contract::digits;
+use toolyard_contract::{digits, exact::has_inexact};
 
 use super::odd;
 
@@ -167,11 +167,13 @@ pub(super) fn rewritten(text: &str) -> Option<String> {
     serde_json::to_string(&list?).ok()
 }
 
-/// Tells whether a message may be a list of tools some of which the library cannot read.
+/// Tells whether a message may be a list of tools some of which the library cannot read, or not exactly.
 fn may_be_odd_list(read: &serde_json::Result<RxJsonRpcMessage<RoleClient>>, text: &[u8]) -> bool {
     let is_odd = match read {
         Ok(JsonRpcMessage::Response(answer)) => {
+            let is_list = matches!(answer.result, ServerResult::ListToolsResult(_));
             matches!(answer.result, ServerResult::CustomResult(_) | ServerResult::EmptyResult(_))
+                || is_list && str::from_utf8(text).is_ok_and(has_inexact)
         }
         Ok(_) => false,
         Err(_) => true,

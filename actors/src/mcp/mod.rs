@@ -51,6 +51,7 @@ mod reload;
 mod request_error;
 mod requests;
 mod rounds;
+mod schemas;
 mod scope;
 mod send_error;
 mod session;

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use rmcp::{
     RoleClient,
-    model::{
-        JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, ListToolsResult, RequestId, ServerResult, Tool,
-    },
+    model::{JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, ListToolsResult, RequestId, ServerResult},
     service::RxJsonRpcMessage,
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use toolyard_contract::digits::shortened;
+
+use super::schemas;
 
 /// Where it is said, beside a list, what was left out of it.
 const BESIDE: &str = "toolyard/left-out";
@@ -33,9 +32,7 @@ pub(super) fn read(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     let entries: Vec<&RawValue> = serde_json::from_str(result.remove("tools")?.get()).ok()?;
     let (mut tools, mut left_out) = (Vec::with_capacity(entries.len()), Vec::new());
     for (place, entry) in entries.into_iter().enumerate() {
-        // A schema may have an integer that no double holds.
-        let read = serde_json::from_str::<Tool>(entry.get());
-        match read.or_else(|error| serde_json::from_str(&shortened(entry.get())).map_err(|_| error)) {
+        match schemas::read(entry) {
             Ok(tool) if tool.name.trim().is_empty() => left_out.push(problem(place, entry, "it has no name")),
             Ok(tool) => tools.push(tool),
             Err(error) => left_out.push(problem(place, entry, &error.to_string())),

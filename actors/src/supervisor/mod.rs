@@ -14,6 +14,8 @@ pub(crate) mod catalog_error;
 pub(crate) mod common;
 pub(crate) mod control;
 mod drive;
+mod exact;
+mod fit;
 pub(crate) mod gate;
 mod judging;
 mod nested;
