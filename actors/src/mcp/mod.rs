@@ -26,6 +26,7 @@ mod content;
 mod controller;
 mod desk;
 mod exact;
+mod extension;
 mod frames;
 mod handler;
 mod health;
@@ -64,7 +65,6 @@ mod tool;
 mod traffic;
 mod wire;
 
-pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
     completion::McpReference,
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},
