@@ -1,6 +1,7 @@
 //! MCP servers.
 
 mod asking;
+mod bounds;
 mod callers;
 mod calls;
 mod chaos;
@@ -18,11 +19,14 @@ mod many;
 mod proxy;
 mod real_servers;
 mod reload;
+mod rogue;
 #[cfg(feature = "python")]
 mod runner;
 mod session;
 mod sessions;
 mod sse;
+mod stalls;
+mod wire_faults;
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 

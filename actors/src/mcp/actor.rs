@@ -27,7 +27,7 @@ use super::{
     config::{LinkMode, McpServerConfig},
     desk::Desk,
     handler::{LinkHandler, OnToolsChanged},
-    health::doubted,
+    health,
     link::{Link, LinkEnd, Opened, open},
     pool::PoolInner,
     session::{OpenLink, View, until},
@@ -279,11 +279,7 @@ impl McpSessionActor {
         let (link, actor) = (link.clone(), ctx.address().downgrade());
         tokio::spawn(async move {
             let generation = link.generation;
-            let failure = match check {
-                Some(check) => check.failure(link).await,
-                None => doubted(link, patience).await,
-            };
-            if let Some(reason) = failure
+            if let Some(reason) = health::failure(check, link, patience).await
                 && let Some(actor) = actor.upgrade()
             {
                 post(&actor, Broken { generation, reason });
@@ -393,7 +389,7 @@ impl Handler<Broken> for McpSessionActor {
             && link.generation == generation
         {
             // Its end follows, and the next try with it.
-            link.close();
+            link.end(&reason);
             *self.open.lock() = None;
             self.broken = Some(reason);
         }

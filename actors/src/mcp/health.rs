@@ -113,9 +113,20 @@ impl HealthCheck {
     }
 }
 
-/// Asks over `link` where there is doubt, until the server is found not to be there, and tells why; `None` when the link has
-/// been closed. `patience` is how long it may take to answer.
-pub(super) async fn doubted(link: Arc<Link>, patience: Duration) -> Option<String> {
+/// Asks over `link` as it is set, or where there is doubt, until the server is found not to be there, and tells why; `None`
+/// when the link has been closed. `patience` is how long it may take to answer where nothing is set.
+pub(super) async fn failure(
+    check: Option<HealthCheck>,
+    link: Arc<Link>,
+    patience: Duration,
+) -> Option<String> {
+    match check {
+        Some(check) => check.failure(link).await,
+        None => doubted(link, patience).await,
+    }
+}
+
+async fn doubted(link: Arc<Link>, patience: Duration) -> Option<String> {
     let traffic = link.traffic();
     let within = patience.min(LONGEST_SILENCE);
     loop {

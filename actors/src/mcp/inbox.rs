@@ -11,6 +11,10 @@ use tokio::{
 pub(super) use super::exact::Incoming;
 use super::{answer_id::AnswerId, exact, frames::Frames, request_error::RequestError};
 
+/// How long a line that is too large may become before it counts as one without end, in bytes: twice the usual bound of a
+/// message. To pass over it takes a fraction of a second.
+const LONGEST: usize = 128 << 20;
+
 /// How large the room for a line may stay when the line is read: few are larger.
 const KEPT: usize = 256 * 1024;
 
@@ -67,17 +71,16 @@ impl<R: AsyncBufRead + Unpin> Inbox<R> {
         }
         let mut message = None;
         if let Some(skipped) = &mut self.skipping {
-            skipped.id.feed(&chunk[..taken]);
-            skipped.bytes += taken;
-            if let Some(id) = skipped.id.found()
-                && !skipped.answered
-            {
-                skipped.answered = true;
-                message = Some(refusal(id, format!("its answer is larger than {} bytes", self.largest)));
+            skipped.bytes = skipped.bytes.saturating_add(taken);
+            if !skipped.answered {
+                skipped.id.feed(&chunk[..taken]);
+                let reason = || format!("its answer is larger than {} bytes", self.largest);
+                message = skipped.id.found().map(|id| refusal(id, reason()));
+                skipped.answered = message.is_some();
             }
             if end.is_some() {
                 self.skipping = None;
-            } else if skipped.bytes / 2 > self.largest && message.is_none() {
+            } else if skipped.bytes > self.largest.max(LONGEST) && message.is_none() {
                 let endless = format!("it sent {} bytes without the end of a line", skipped.bytes);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, endless));
             }

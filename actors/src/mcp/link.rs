@@ -167,7 +167,8 @@ async fn open_as(
             }
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let opened = EventLink::open(address, config.largest_message_bytes).await;
+                let opened =
+                    EventLink::open(address, config.largest_message_bytes, handler.traffic.clone()).await;
                 let transport = opened.map_err(LinkEnd::plain)?;
                 // Only servers from before the revision without a handshake are reached like this.
                 open_over(transport, ProtocolEra::Legacy, generation, handler, wanted).await
@@ -258,6 +259,7 @@ fn keep(
     handler: LinkHandler,
     wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Opened {
+    handler.traffic.begin();
     let info = service.peer_info();
     let close = CancellationToken::new();
     let version = info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default();
@@ -320,7 +322,11 @@ async fn see_to(
     let reason = tokio::select! {
         biased;
         () = close.cancelled() => "disconnected".to_owned(),
-        exit = child.wait() => format!("it ended ({exit})"),
+        exit = child.wait() => {
+            // What it had said before may not have been read yet.
+            let _ = timeout(EXIT_PATIENCE, traffic.ended()).await;
+            format!("it ended ({exit})")
+        }
         () = traffic.ended() => match traffic.reason().filter(|reason| *reason != WENT_AWAY) {
             Some(reason) => reason.to_owned(),
             // One that closed its output is about to end; else it is of no use any more.
@@ -329,7 +335,10 @@ async fn see_to(
                 Err(_) => format!("it closed its output ({})", child.stop().await),
             },
         },
-        _ = &mut served => format!("it closed its output ({})", child.stop().await),
+        _ = &mut served => {
+            let reason = format!("it closed its output ({})", child.stop().await);
+            return LinkEnd::of_child(reason, &child);
+        }
     };
     let _ = timeout(CLOSE_PATIENCE, served_after(cut, served, traffic)).await;
     child.stop().await;
@@ -356,6 +365,12 @@ impl Link {
     /// Begins to close the connection; its end is reported by [`Opened::ended`].
     pub(super) fn close(&self) {
         self.close.cancel();
+    }
+
+    /// Closes the connection, which is of no use any more; calls under way hear why.
+    pub(super) fn end(&self, reason: &str) {
+        self.handler.traffic.end(reason.to_owned());
+        self.close();
     }
 
     /// What the server said that it offers.
@@ -399,7 +414,7 @@ impl Link {
         // Of many kilobytes, which a call need not hold while it waits.
         let sent = Box::pin(self.peer.send_cancellable_request(request, options)).await;
         let handle = sent.map_err(|_| closed())?;
-        Ok(Pending::new(handle, self.pid.is_some(), asker, &self.handler.progress, counted))
+        Ok(Pending::new(handle, asker, &self.handler.progress, counted))
     }
 
     /// Sees to it that a question of the server that comes from now on is one of a call that is yet to be sent, or of

@@ -8,7 +8,7 @@ use std::{
     io::{self, Write},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -44,6 +44,7 @@ pub(super) const WENT_AWAY: &str = "the connection went away";
 #[derive(Default)]
 pub(super) struct Traffic {
     book: Mutex<Book>,
+    has_begun: AtomicBool,
     ended: CancellationToken,
     reason: OnceLock<String>,
     /// How many messages have come.
@@ -96,6 +97,11 @@ enum What {
 }
 
 impl Traffic {
+    /// The link is open: from now on requests hear what becomes of them at its end.
+    pub(super) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
     /// Notes a message that is about to be written.
     pub(super) fn sends(self: &Arc<Self>, message: &TxJsonRpcMessage<RoleClient>) -> Sending {
         let mut book = self.book.lock();
@@ -207,6 +213,9 @@ impl Traffic {
 
     /// What becomes of one of our requests that has no answer at the end: first waits until nothing is being written.
     pub(super) async fn next_unanswered(&self) -> Option<Incoming> {
+        if !self.has_begun.load(Ordering::Relaxed) {
+            return None;
+        }
         let why = || self.reason().unwrap_or(WENT_AWAY).to_owned();
         loop {
             let all_sent = self.all_sent.notified();
@@ -327,4 +336,130 @@ pub(super) fn size(value: &impl Serialize) -> usize {
     // What cannot be written is not sent either.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolRequest, CallToolRequestParams, EmptyResult, PingRequest};
+    use serde_json::json;
+
+    use super::*;
+
+    fn asks(id: usize, text: &str) -> Incoming {
+        let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+        let params = json!({"messages": [message], "maxTokens": 5});
+        let request =
+            json!({"jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": params});
+        serde_json::from_value(request).unwrap()
+    }
+
+    fn cancels(id: usize) -> Incoming {
+        let notice =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        serde_json::from_value(notice).unwrap()
+    }
+
+    fn answer(id: usize) -> TxJsonRpcMessage<RoleClient> {
+        JsonRpcMessage::response(EmptyResult {}.into(), RequestId::Number(id.try_into().unwrap()))
+    }
+
+    fn call(id: i64) -> TxJsonRpcMessage<RoleClient> {
+        let call = CallToolRequest::new(CallToolRequestParams::new("t"));
+        JsonRpcMessage::request(ClientRequest::CallToolRequest(call), RequestId::Number(id))
+    }
+
+    #[test]
+    fn so_many_requests_may_wait_and_no_more_however_often_others_were_answered() {
+        let traffic = Arc::new(Traffic::default());
+        for id in 0..3 * MOST_ASKED {
+            traffic.came(&asks(id, ""));
+            if id % 2 == 0 {
+                traffic.sends(&answer(id)).done(Ok(()));
+            } else {
+                traffic.came(&cancels(id));
+            }
+        }
+        for id in 0..MOST_ASKED {
+            traffic.came(&asks(id, ""));
+        }
+        assert!(!traffic.has_ended());
+        traffic.came(&asks(MOST_ASKED, ""));
+        assert_eq!(traffic.reason(), Some("it asked more than 1000 things without waiting for an answer"));
+    }
+
+    #[test]
+    fn requests_under_one_id_are_counted_one_by_one() {
+        let traffic = Arc::new(Traffic::default());
+        for _ in 0..=MOST_ASKED {
+            assert!(!traffic.has_ended());
+            traffic.came(&asks(7, ""));
+        }
+        assert!(traffic.has_ended());
+    }
+
+    #[test]
+    fn requests_that_wait_are_bounded_by_their_size_too() {
+        let traffic = Arc::new(Traffic::default());
+        let large = "x".repeat(MOST_BYTES / 2);
+        traffic.came(&asks(1, &large));
+        traffic.sends(&answer(1)).done(Ok(()));
+        traffic.came(&asks(2, &large));
+        assert!(!traffic.has_ended());
+        traffic.came(&asks(3, &large));
+        let reason = "what it asked without waiting for an answer is larger than 16777216 bytes";
+        assert_eq!(traffic.reason(), Some(reason));
+    }
+
+    #[test]
+    fn answers_that_are_not_read_are_bounded() {
+        let traffic = Arc::new(Traffic::default());
+        let sending: Vec<_> = (0..MOST_ANSWERS).map(|_| traffic.sends(&answer(1))).collect();
+        assert!(!traffic.has_ended());
+        drop(sending);
+        let sending: Vec<_> = (0..=MOST_ANSWERS).map(|_| traffic.sends(&answer(1))).collect();
+        assert_eq!(traffic.reason(), Some("it asked more than it reads the answers of"));
+        drop(sending);
+    }
+
+    #[tokio::test]
+    async fn at_the_end_each_request_hears_what_became_of_it() {
+        let traffic = Arc::new(Traffic::default());
+        traffic.begin();
+        traffic.sends(&call(1)).done(Ok(()));
+        traffic.sends(&call(2)).done(Err(Some(RequestError::NotSent("half".to_owned()))));
+        traffic.sends(&call(3)).done(Ok(()));
+        traffic.came(&serde_json::from_value(json!({"jsonrpc": "2.0", "id": 3, "result": {}})).unwrap());
+        let late = traffic.sends(&call(4));
+        traffic.end("the reason".to_owned());
+        traffic.end("another".to_owned());
+        let told = async {
+            let mut told = Vec::new();
+            while let Some(JsonRpcMessage::Error(error)) = traffic.next_unanswered().await {
+                told.push((error.id.unwrap().to_string(), RequestError::from(error.error)));
+            }
+            told.sort_by(|one, other| one.0.cmp(&other.0));
+            told
+        };
+        let (told, ()) = tokio::join!(told, async { late.done(Ok(())) });
+        let lost = || RequestError::Lost("the reason".to_owned());
+        let expected = [("1", lost()), ("2", RequestError::NotSent("half".to_owned())), ("4", lost())];
+        assert_eq!(told, expected.map(|(id, error)| (id.to_owned(), error)));
+    }
+
+    #[tokio::test]
+    async fn a_server_is_at_work_as_long_as_it_has_an_older_call_whole() {
+        let traffic = Arc::new(Traffic::default());
+        let sending = traffic.sends(&call(1));
+        assert!(!traffic.is_at_work(u64::MAX));
+        sending.done(Ok(()));
+        let now = traffic.now();
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        traffic.sends(&JsonRpcMessage::request(ping, RequestId::Number(2))).done(Ok(()));
+        assert!(traffic.is_at_work(now) && !traffic.is_at_work(now - 1));
+        let given_up = json!({"method": "notifications/cancelled", "params": {"requestId": 1}});
+        let notice: ClientNotification = serde_json::from_value(given_up).unwrap();
+        traffic.sends(&JsonRpcMessage::notification(notice)).done(Ok(()));
+        assert!(!traffic.is_at_work(now));
+        traffic.given_up().await;
+    }
 }
