@@ -39,7 +39,7 @@ struct Source<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     media_type: String,
-    data: &'a str,
+    data: Cow<'a, str>,
 }
 
 /// Gives one `tool_result` block per result.

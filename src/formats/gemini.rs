@@ -58,7 +58,7 @@ struct MediaPart<'a> {
 #[serde(rename_all = "camelCase")]
 struct Blob<'a> {
     mime_type: String,
-    data: &'a str,
+    data: Cow<'a, str>,
 }
 
 fn part(result: &ToolResult) -> ResponsePart<'_> {

@@ -27,8 +27,8 @@ async fn every_kind_of_content_comes_through() {
     }
     let result = run(&engine, "s_content", json!({"content": [image, text], "_meta": {"m": 1}})).await;
     let detail = result.detail.unwrap();
-    assert_eq!(detail.content, Some(json!([image, text])));
-    assert_eq!(detail.meta, Some(json!({"m": 1})));
+    assert_eq!(detail.content.unwrap().to_value(), json!([image, text]));
+    assert_eq!(detail.meta.unwrap().to_value(), json!({"m": 1}));
     let failed = run(&engine, "s_content", json!({"content": [text], "isError": true})).await;
     assert_eq!((failed.outcome, failed.error.as_deref()), (Outcome::Failed, Some("t")));
     engine.shutdown(Duration::ZERO).await;
@@ -90,7 +90,7 @@ async fn an_answer_that_is_too_large_fails_at_once_and_the_link_lives() {
     let engine = engine_with([("s", server([]).largest_message_bytes(100_000))]).await;
     let pid = output(&engine, "s_pid", json!({})).await;
     let result = run(&engine, "s_big", json!({"bytes": 1_000_000})).await;
-    assert_eq!(result.outcome, Outcome::Failed);
+    assert_eq!(result.outcome, Outcome::Lost);
     let error = "tool \"s_big\": its answer is larger than 100000 bytes";
     assert_eq!(result.error.as_deref(), Some(error));
     assert_eq!(output(&engine, "s_pid", json!({})).await, pid);

@@ -2,6 +2,7 @@
 
 mod asking;
 mod authorization_server;
+mod bounds;
 mod callers;
 mod calls;
 mod chaos;
@@ -20,11 +21,14 @@ mod many;
 mod proxy;
 mod real_servers;
 mod reload;
+mod rogue;
 #[cfg(feature = "python")]
 mod runner;
 mod session;
 mod sessions;
 mod sse;
+mod stalls;
+mod wire_faults;
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 

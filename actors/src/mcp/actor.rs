@@ -9,7 +9,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -24,6 +27,7 @@ use super::{
     config::{LinkMode, McpServerConfig},
     desk::Desk,
     handler::{LinkHandler, OnToolsChanged},
+    health,
     link::{Link, LinkEnd, Opened, open},
     pool::PoolInner,
     session::{OpenLink, View, until},
@@ -77,7 +81,7 @@ struct LinkEnded(u64, LinkEnd);
 /// The server says that its tools have changed.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct ToolsChanged(u64);
+struct ToolsChanged(u64, Arc<AtomicBool>);
 
 /// The tools have been listed and published: how many, and the problems of single ones.
 #[derive(Message)]
@@ -195,10 +199,11 @@ impl McpSessionActor {
     fn start_connecting(&mut self, ctx: &mut Context<Self>) {
         self.generation += 1;
         let (generation, config, actor) = (self.generation, self.config.clone(), ctx.address());
-        let changes = actor.downgrade();
+        let (changes, posted) = (actor.downgrade(), Arc::new(AtomicBool::default()));
         let on_tools_changed: OnToolsChanged = Arc::new(move || {
-            if let Some(actor) = changes.upgrade() {
-                post(&actor, ToolsChanged(generation));
+            // A server may say it a million times; a mailbox has no bound.
+            if let Some(actor) = changes.upgrade().filter(|_| !posted.swap(true, Ordering::Relaxed)) {
+                post(&actor, ToolsChanged(generation, posted.clone()));
             }
         });
         let handler = LinkHandler::new(self.desk.clone(), on_tools_changed);
@@ -268,13 +273,13 @@ impl McpSessionActor {
         });
     }
 
-    /// Asks now and then whether the server is still there.
+    /// Asks whether the server is still there: now and then, or where there is doubt.
     fn watch_health(&self, link: &Arc<Link>, ctx: &Context<Self>) {
-        let Some(check) = self.config.health else { return };
+        let (check, patience) = (self.config.health, self.config.connect_timeout);
         let (link, actor) = (link.clone(), ctx.address().downgrade());
         tokio::spawn(async move {
             let generation = link.generation;
-            if let Some(reason) = check.failure(link).await
+            if let Some(reason) = health::failure(check, link, patience).await
                 && let Some(actor) = actor.upgrade()
             {
                 post(&actor, Broken { generation, reason });
@@ -384,7 +389,7 @@ impl Handler<Broken> for McpSessionActor {
             && link.generation == generation
         {
             // Its end follows, and the next try with it.
-            link.close();
+            link.end(&reason);
             *self.open.lock() = None;
             self.broken = Some(reason);
         }
@@ -449,7 +454,8 @@ impl Handler<LinkEnded> for McpSessionActor {
 impl Handler<ToolsChanged> for McpSessionActor {
     type Result = ();
 
-    fn handle(&mut self, ToolsChanged(generation): ToolsChanged, ctx: &mut Self::Context) {
+    fn handle(&mut self, ToolsChanged(generation, posted): ToolsChanged, ctx: &mut Self::Context) {
+        posted.store(false, Ordering::Relaxed);
         if generation == self.generation {
             self.list_soon(GATHER, ctx);
         }

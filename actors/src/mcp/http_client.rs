@@ -18,7 +18,7 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::{exact, inbox::refusal};
+use super::{exact, frames, inbox::refusal};
 
 pub(super) type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -219,7 +219,7 @@ fn events(answer: Response, id: RequestId, largest: usize) -> Events {
 
 /// Lets numbers through that the library would not keep.
 fn kept_exact(event: Sse) -> Sse {
-    match event.data.as_deref().and_then(exact::rewritten) {
+    match event.data.as_deref().and_then(frames::rewritten) {
         Some(data) => Sse { data: Some(data), ..event },
         None => event,
     }

@@ -59,7 +59,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<RequestError> {
         }
         StreamableHttpError::SessionExpired => Some(of_status(StatusCode::NOT_FOUND)),
         StreamableHttpError::ResponseBodyTooLarge { max_size } => {
-            Some(RequestError::Refused(format!("its answer is larger than {max_size} bytes")))
+            Some(RequestError::Lost(format!("its answer is larger than {max_size} bytes")))
         }
         _ => None,
     }

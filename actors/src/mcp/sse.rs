@@ -21,6 +21,7 @@ use super::{
     inbox::{Inbox, Incoming},
     request_error::RequestError,
     send_error,
+    traffic::Traffic,
 };
 
 /// The longest address for messages that a server may give, in bytes.
@@ -33,11 +34,16 @@ pub(super) struct EventLink {
     inbox: Inbox<Lines>,
     address: Arc<Address>,
     messages: Url,
+    traffic: Arc<Traffic>,
 }
 
 impl EventLink {
     /// Asks for the long answer and waits until it says where messages go.
-    pub(super) async fn open(address: Address, largest: usize) -> Result<Self, String> {
+    pub(super) async fn open(
+        address: Address,
+        largest: usize,
+        traffic: Arc<Traffic>,
+    ) -> Result<Self, String> {
         let request = address.client.get(address.url.clone()).headers(address.headers.clone());
         let answer = request.header(ACCEPT, "text/event-stream").send().await;
         let answer = answer.map_err(|error| send_error::of(&error).to_string())?;
@@ -54,7 +60,7 @@ impl EventLink {
         // Messages carry the headers, which are for this server alone.
         let messages = messages.filter(|messages| messages.origin() == address.url.origin());
         let messages = messages.ok_or("it sends messages to another server")?;
-        Ok(Self { inbox: Inbox::new(lines, largest), address: Arc::new(address), messages })
+        Ok(Self { inbox: Inbox::new(lines, largest), address: Arc::new(address), messages, traffic })
     }
 }
 
@@ -83,7 +89,12 @@ impl Transport<RoleClient> for EventLink {
             match self.inbox.advance().await {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(_) => return None,
+                Err(error) => {
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        self.traffic.end(error.to_string());
+                    }
+                    return None;
+                }
             }
         }
     }
