@@ -159,7 +159,7 @@ pub(super) fn rewritten(text: &str) -> Option<String> {
     if has_long_number(text.as_bytes()) {
         return serde_json::to_string(&read(text.as_bytes()).ok()?).ok();
     }
-    if !has_tools(text.as_bytes()) {
+    if !odd::may_be_list(text.as_bytes()) {
         return None;
     }
     let as_ever = serde_json::from_str(text);
@@ -176,12 +176,7 @@ fn may_be_odd_list(read: &serde_json::Result<RxJsonRpcMessage<RoleClient>>, text
         Ok(_) => false,
         Err(_) => true,
     };
-    is_odd && has_tools(text)
-}
-
-fn has_tools(text: &[u8]) -> bool {
-    const KEY: &[u8] = b"\"tools\"";
-    text.windows(KEY.len()).any(|part| part == KEY)
+    is_odd && odd::may_be_list(text)
 }
 
 /// Takes out what [`read`] put beside a result.
