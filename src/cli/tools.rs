@@ -18,7 +18,7 @@ pub(crate) async fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
     #[cfg(feature = "mcp")]
     crate::servers::settled(&engine).await;
     let specs = engine.active_specs();
-    let names = NameTable::new(specs.iter().map(|spec| spec.name.as_str()));
+    let names = NameTable::of_tools(&specs);
     let printer = Printer { form: OutputForm::Native, lines: false };
     match options.format {
         ToolsForm::Native => printer.json(&specs.iter().map(ToolSpec::listing).collect::<Vec<_>>())?,

@@ -47,6 +47,9 @@ pub struct ToolSpec {
     pub max_in_flight: Option<usize>,
     /// How often a call may begin. Default: no limit.
     pub rate: Option<Rate>,
+    /// The name was made for providers already, as tools of MCP servers have it: it is shown as it is, also where it looks
+    /// like one with a suffix. Default: false.
+    pub name_is_exposed: bool,
 }
 
 /// How a tool's body runs.
@@ -79,6 +82,7 @@ impl ToolSpec {
             timeout: None,
             max_in_flight: None,
             rate: None,
+            name_is_exposed: false,
         }
     }
 
@@ -101,6 +105,13 @@ impl ToolSpec {
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<ExactValue>) -> Self {
         self.output_schema = Some(schema.into());
+        self
+    }
+
+    /// Says that the name was made for providers already.
+    #[must_use]
+    pub fn name_is_exposed(mut self, exposed: bool) -> Self {
+        self.name_is_exposed = exposed;
         self
     }
 

@@ -46,6 +46,11 @@ pub enum McpLink {
     },
     /// A server in this process.
     InProcess(InProcess),
+    /// A server whose description cannot be used. It never connects: its status, and each call of a tool of it, says why.
+    Unusable {
+        /// Why, in words for people.
+        reason: String,
+    },
 }
 
 /// How connections to a server are used.
@@ -388,6 +393,7 @@ impl fmt::Debug for McpLink {
                 f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
             }
             Self::InProcess(server) => server.fmt(f),
+            Self::Unusable { reason } => f.debug_struct("Unusable").field("reason", reason).finish(),
             Self::Sse { headers, .. } => {
                 f.debug_struct("Sse").field("headers", &headers.keys()).finish_non_exhaustive()
             }

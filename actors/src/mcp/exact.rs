@@ -255,12 +255,7 @@ fn may_be_odd_list(read: &Result<Incoming>, text: &[u8]) -> bool {
         Ok(_) => false,
         Err(_) => true,
     };
-    is_odd && has_tools(text)
-}
-
-fn has_tools(text: &[u8]) -> bool {
-    const KEY: &[u8] = b"\"tools\"";
-    text.windows(KEY.len()).any(|part| part == KEY)
+    is_odd && odd::may_be_list(text)
 }
 
 /// The answer to a call as the server wrote it.
@@ -429,7 +424,7 @@ mod tests {
             panic!("an answer")
         };
         let ServerResult::ListToolsResult(list) = answer.result else { panic!("a list") };
-        assert_eq!((list.tools.len(), odd::left_out(&list).len()), (1, 1));
+        assert_eq!((list.tools.len(), odd::problems(list.meta.as_ref()).len()), (1, 1));
     }
 
     #[test]

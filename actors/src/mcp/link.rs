@@ -152,6 +152,7 @@ async fn open_as(
         }
         match &config.link {
             McpLink::Stdio { .. } => Err(LinkEnd::plain("it is no program")),
+            McpLink::Unusable { reason } => Err(LinkEnd::plain(reason)),
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 let transport = address.streamable(config, entry);

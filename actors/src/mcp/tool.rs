@@ -34,7 +34,10 @@ pub(super) struct McpTool {
 impl McpTool {
     pub(super) fn new(public_name: String, tool: &rmcp::model::Tool, session: Arc<Session>) -> Self {
         let (input, output) = schemas::of(tool);
-        let mut spec = ToolSpec::new(public_name).input_schema(input).permission_action("mcp.call");
+        let mut spec = ToolSpec::new(public_name)
+            .input_schema(input)
+            .permission_action("mcp.call")
+            .name_is_exposed(true);
         let title = || tool.title.as_ref().map(ToString::to_string);
         spec.description = tool.description.as_ref().map(ToString::to_string).or_else(title);
         spec.output_schema = output.as_ref().map(unwrapped_schema);

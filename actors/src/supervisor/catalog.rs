@@ -284,8 +284,7 @@ impl Catalog {
 
     /// The names to show to providers.
     pub fn exposed_names(&self) -> &NameTable {
-        self.exposed
-            .get_or_init(|| NameTable::new(self.entries.iter().map(|entry| entry.spec().name.as_str())))
+        self.exposed.get_or_init(|| NameTable::of_tools(self.entries.iter().map(|entry| entry.spec())))
     }
 
     /// The aliases: name and what it stands for.
