@@ -52,11 +52,13 @@ step_venvs() {
   # MCP servers on both generations of the SDK.
   venv mcp1 mcp==1.30.0
   venv mcp2 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
+  # MCP servers on what most are made with in Python.
+  venv fastmcp fastmcp==4.2.3
 }
 
 step_npm() {
-  # MCP servers that people use.
-  npm_folder mcp @modelcontextprotocol/server-everything@2026.8.31 \
+  # MCP servers that people use, and the SDK that they and a server of our own are made with.
+  npm_folder mcp @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/server-everything@2026.8.31 \
     @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31
   # The conformance suite of MCP, and the Node that it needs, which is newer than Debian's.
   npm_folder conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 \

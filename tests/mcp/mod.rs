@@ -18,6 +18,7 @@ mod many;
 mod proxy;
 mod real_servers;
 mod reload;
+mod restarts;
 #[cfg(feature = "python")]
 mod runner;
 mod session;

@@ -54,9 +54,11 @@ mod scope;
 mod send_error;
 mod session;
 mod sse;
+mod state;
 mod status;
 mod subscription;
 mod tool;
+mod tries;
 mod wire;
 
 pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
