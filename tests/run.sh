@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 setup=(packages tools venvs npm docker)
-checks=(format lint features licences test chaos doctest docs manual examples readme costs package)
+checks=(format lint features licences test chaos kills doctest docs manual examples readme costs package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -116,6 +116,11 @@ step_test() {
 # Takes a minute by itself, so that it is no part of the tests that people run all day.
 step_chaos() {
   cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::chaos)'
+}
+
+# Half a minute. The long form takes three: TOOLYARD_TEST_KILLS=20000 tests/run.sh kills
+step_kills() {
+  cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::kills)'
 }
 
 step_doctest() {

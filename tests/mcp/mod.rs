@@ -1,6 +1,7 @@
 //! MCP servers.
 
 mod asking;
+mod book;
 mod callers;
 mod calls;
 mod chaos;
@@ -12,6 +13,7 @@ mod engine_killed;
 mod faulty;
 mod health;
 mod http_faults;
+mod kills;
 mod listening;
 mod lists;
 mod many;

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A server on the TypeScript SDK.
-const TYPESCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/sdk_server.mjs");
+pub(super) const TYPESCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/sdk_server.mjs");
 
 /// What a server is made with.
 #[derive(Clone, Copy, PartialEq)]

@@ -14,7 +14,7 @@ const STEADY: Duration = Duration::from_secs(10);
 const QUICK: Duration = Duration::from_secs(1);
 
 /// What is next after a failure.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     /// The next try, after a pause.
     Again(Duration),
