@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use actix::{Addr, Recipient};
+use tokio::sync::watch;
 use toolyard_actors::{
-    CatalogError, DroppedEvents, EngineError, EngineEvent, ExecuteCalls, ExecuteOptions, Report, RunControl,
-    SupervisorActor, Yard,
+    CatalogError, DroppedEvents, EngineError, EngineEvent, ExecuteCalls, ExecuteOptions, ExtensionError,
+    Report, RunControl, SupervisorActor, Yard,
 };
 
 use crate::{
     EngineBuilder, IntoCalls,
+    builder::Parts,
+    extensions::OwnExtensions,
     providers::{Providers, Refresh},
 };
 
@@ -23,6 +26,10 @@ use crate::{
 pub struct Attached {
     yard: Yard,
     providers: Arc<Providers>,
+    #[cfg_attr(not(any(feature = "docker", feature = "mcp", feature = "python")), expect(dead_code))]
+    own: OwnExtensions,
+    /// What became of the extensions' start; `None` while they start.
+    begun: watch::Receiver<Option<Result<(), ExtensionError>>>,
 }
 
 impl Attached {
@@ -66,13 +73,35 @@ impl Attached {
         &self.yard
     }
 
-    /// Gets the providers ready that are not, and takes their tools: as
+    /// Waits until the extensions have started (so that the tools of Python files are there), gets the providers ready that
+    /// are not, and takes their tools; connects to the MCP servers, and waits for their tools: as
     /// [`Engine::start`](crate::Engine::start).
     ///
     /// # Errors
-    /// When the engine has stopped.
-    pub async fn start(&self) -> Result<Refresh, EngineError> {
-        self.providers.refresh(&self.yard, true).await
+    /// When an extension cannot start, and when the engine has stopped.
+    pub async fn start(&self) -> Result<Refresh, AttachError> {
+        let mut begun = self.begun.clone();
+        let begun = begun.wait_for(Option::is_some).await.map_err(|_| EngineError::Stopped)?.clone();
+        begun.unwrap_or(Ok(()))?;
+        Ok(self.providers.begin(&self.yard).await?)
+    }
+
+    /// The MCP servers of the engine.
+    #[cfg(feature = "mcp")]
+    pub fn mcp(&self) -> &crate::mcp::McpPool {
+        &self.own.mcp
+    }
+
+    /// The engine's sandboxes. They end with the engine.
+    #[cfg(feature = "docker")]
+    pub fn sandbox(&self) -> &crate::sandbox::SandboxPool {
+        &self.own.sandboxes
+    }
+
+    /// What became of the Python files that the engine was attached with; `None` before they have been imported.
+    #[cfg(feature = "python")]
+    pub fn python_report(&self) -> Option<&crate::PythonReport> {
+        self.own.python.files.report()
     }
 
     /// Asks the providers for the tools that they have now: as
@@ -95,7 +124,8 @@ impl Attached {
 }
 
 impl EngineBuilder {
-    /// Starts the engine's actors on the current actix system, instead of on a thread of their own.
+    /// Starts the engine's actors on the current actix system, instead of on a thread of their own, and begins to start its
+    /// extensions: the tools of Python files and MCP servers follow, and [`Attached::start`] waits for them.
     ///
     /// # Errors
     /// When two tools share a name, or a schema cannot be used.
@@ -103,13 +133,29 @@ impl EngineBuilder {
     /// # Panics
     /// Outside an actix system.
     pub fn attach(self) -> Result<Attached, CatalogError> {
-        #[cfg(feature = "docker")]
-        let sandboxes = self.sandboxes.clone();
-        let (config, changes, providers) = self.into_parts();
-        let providers = Arc::new(providers);
+        let Parts { config, changes, providers, extensions, own, .. } = self.into_parts();
         let yard = Yard::start(config, changes)?;
-        #[cfg(feature = "docker")]
-        crate::sandbox::host(&yard, &sandboxes);
-        Ok(Attached { yard, providers })
+        let (say, begun) = watch::channel(None);
+        let starting = yard.clone();
+        actix::spawn(async move {
+            let begun = starting.start_extensions(extensions).await;
+            if let Err(error) = &begun {
+                tracing::warn!("{error}");
+            }
+            say.send_replace(Some(begun));
+        });
+        Ok(Attached { yard, providers, own, begun })
     }
+}
+
+/// Why an attached engine could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// An extension could not start.
+    #[error(transparent)]
+    Extension(#[from] ExtensionError),
+    /// The engine has stopped.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use toolyard_actors::{
-    AgentLimits, CatalogChange, OverflowConfig, RestartPolicy, RetryPolicy, ToolLimits, YardConfig,
+    AgentLimits, CatalogChange, Extension, OverflowConfig, RestartPolicy, RetryPolicy, ToolLimits, YardConfig,
 };
 use toolyard_contract::{
     ActivationController, IntoTool, PermissionPolicy, PermissionRules, ProviderOptions, RulePolicy,
@@ -16,7 +16,7 @@ use crate::python::PythonSetup;
 use crate::{
     Engine,
     config::{Builtins, Config, ConfigError, Settings},
-    engine::McpSetup,
+    extensions::OwnExtensions,
     providers::Providers,
     system::{MakeRuntime, StartError, SystemThread},
 };
@@ -30,11 +30,13 @@ pub struct EngineBuilder {
     builtins: Builtins,
     providers: Vec<Arc<dyn ToolProvider>>,
     provider_options: ProviderOptions,
+    extensions: Vec<Arc<dyn Extension>>,
     #[cfg(feature = "python")]
     pub(crate) python: PythonSetup,
     #[cfg(feature = "mcp")]
     mcp_servers: crate::mcp::setup::McpServers,
-    mcp_host: McpSetup,
+    #[cfg(feature = "mcp")]
+    mcp_host: crate::mcp::McpHost,
     #[cfg(feature = "docker")]
     pub(crate) sandboxes: crate::sandbox::SandboxPool,
 }
@@ -58,6 +60,14 @@ impl EngineBuilder {
     #[must_use]
     pub fn provider(mut self, provider: impl ToolProvider) -> Self {
         self.providers.push(Arc::new(provider));
+        self
+    }
+
+    /// Adds an extension: a part that lives with the engine and brings it tools. Extensions start in the order in which they
+    /// are added, after sandboxes, Python files and MCP servers.
+    #[must_use]
+    pub fn extension(mut self, extension: impl Extension) -> Self {
+        self.extensions.push(Arc::new(extension));
         self
     }
 
@@ -300,52 +310,58 @@ impl EngineBuilder {
         self
     }
 
-    pub(crate) fn into_parts(self) -> (YardConfig, Vec<CatalogChange>, Providers) {
-        (self.config, self.changes, Providers::new(self.providers, self.provider_options))
-    }
-
-    /// Starts the engine on a thread of its own, imports its Python files, and begins to connect to its MCP servers.
-    ///
-    /// # Errors
-    /// When two tools share a name, a schema cannot be used, or there is no thread.
-    pub fn build(self) -> Result<Engine, StartError> {
-        let threads = self.config.limits.max_blocking.saturating_add(8);
-        let runtime = self.runtime.unwrap_or_else(|| {
-            Box::new(move || {
-                let built = Builder::new_current_thread().enable_all().max_blocking_threads(threads).build();
-                built.expect("an operating system that gives threads and timers")
-            })
-        });
-        #[cfg(feature = "python")]
-        let prepare = self.python.importer();
-        #[cfg(not(feature = "python"))]
-        let prepare = async |_: &toolyard_actors::Yard| ();
+    /// What an engine is made of, wherever its actors live.
+    pub(crate) fn into_parts(self) -> Parts {
+        let own = OwnExtensions {
+            #[cfg(feature = "docker")]
+            sandboxes: self.sandboxes,
+            #[cfg(feature = "python")]
+            python: self.python.files(),
+            #[cfg(feature = "mcp")]
+            mcp: self.mcp_servers.pool(self.mcp_host),
+        };
         let settings = Settings {
             config: self.config.clone(),
             builtins: self.builtins,
             #[cfg(feature = "mcp")]
             mcp: self.mcp_servers,
         };
-        let providers = Arc::new(Providers::new(self.providers, self.provider_options));
-        let closing = providers.clone();
-        let (thread, yard, prepared) =
-            SystemThread::start(runtime, self.config, self.changes, prepare, closing)?;
-        #[cfg(feature = "docker")]
-        crate::sandbox::host(&yard, &self.sandboxes);
-        let engine = Engine::new(
-            thread,
-            yard,
+        Parts {
+            config: self.config,
+            changes: self.changes,
+            providers: Arc::new(Providers::new(self.providers, self.provider_options)),
+            extensions: own.before(self.extensions),
+            own,
             settings,
-            providers,
-            prepared,
-            self.mcp_host,
-            #[cfg(feature = "docker")]
-            self.sandboxes,
-        );
-        #[cfg(feature = "mcp")]
-        engine.settings().mcp.start(&engine);
-        Ok(engine)
+        }
     }
+
+    /// Starts the engine on a thread of its own, imports its Python files, and begins to connect to its MCP servers.
+    ///
+    /// # Errors
+    /// When two tools share a name, a schema cannot be used, an extension cannot start, or there is no thread.
+    pub fn build(mut self) -> Result<Engine, StartError> {
+        let threads = self.config.limits.max_blocking.saturating_add(8);
+        let runtime = self.runtime.take().unwrap_or_else(|| {
+            Box::new(move || {
+                let built = Builder::new_current_thread().enable_all().max_blocking_threads(threads).build();
+                built.expect("an operating system that gives threads and timers")
+            })
+        });
+        let Parts { config, changes, providers, extensions, own, settings } = self.into_parts();
+        let (thread, yard) = SystemThread::start(runtime, config, changes, extensions, providers.clone())?;
+        Ok(Engine::new(thread, yard, settings, providers, own))
+    }
+}
+
+/// What an engine is made of.
+pub(crate) struct Parts {
+    pub(crate) config: YardConfig,
+    pub(crate) changes: Vec<CatalogChange>,
+    pub(crate) providers: Arc<Providers>,
+    pub(crate) extensions: Vec<Arc<dyn Extension>>,
+    pub(crate) own: OwnExtensions,
+    pub(crate) settings: Settings,
 }
 
 impl fmt::Debug for EngineBuilder {

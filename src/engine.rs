@@ -9,13 +9,14 @@ use std::{
 
 use toolyard_actors::{
     CatalogChange, DroppedEvents, EngineError, EngineEvent, EventStream, EventTap, ExecuteCalls,
-    ExecuteOptions, OnBlocked, PlanCalls, Preview, Report, RunControl, Yard,
+    ExecuteOptions, ExtensionStatus, OnBlocked, PlanCalls, Preview, Report, RunControl, Yard,
 };
 use toolyard_contract::{ActivationController, BadCall, ToolCall, ToolSpec};
 
 use crate::{
     builder::EngineBuilder,
     config::{Settings, WrittenConfig},
+    extensions::OwnExtensions,
     providers::Providers,
     system::SystemThread,
 };
@@ -45,27 +46,9 @@ struct Inner {
     thread: SystemThread,
     settings: Settings,
     providers: Arc<Providers>,
-    #[cfg_attr(not(feature = "python"), allow(dead_code))]
-    prepared: Prepared,
-    #[cfg(feature = "mcp")]
-    mcp: crate::mcp::McpPool,
-    #[cfg(feature = "docker")]
-    sandboxes: crate::sandbox::SandboxPool,
+    #[cfg_attr(not(any(feature = "docker", feature = "mcp", feature = "python")), expect(dead_code))]
+    own: OwnExtensions,
 }
-
-/// What the host does for MCP servers.
-#[cfg(feature = "mcp")]
-pub(crate) type McpSetup = crate::mcp::McpHost;
-/// What the host does for MCP servers: there are none.
-#[cfg(not(feature = "mcp"))]
-pub(crate) type McpSetup = ();
-
-/// What was made ready before anybody could use the engine.
-#[cfg(feature = "python")]
-pub(crate) type Prepared = crate::python::EnginePython;
-/// What was made ready before anybody could use the engine: nothing.
-#[cfg(not(feature = "python"))]
-pub(crate) type Prepared = ();
 
 impl Drop for Inner {
     fn drop(&mut self) {
@@ -104,31 +87,18 @@ impl Engine {
         yard: Yard,
         settings: Settings,
         providers: Arc<Providers>,
-        prepared: Prepared,
-        #[cfg_attr(not(feature = "mcp"), allow(unused))] mcp: McpSetup,
-        #[cfg(feature = "docker")] sandboxes: crate::sandbox::SandboxPool,
+        own: OwnExtensions,
     ) -> Self {
-        let inner = Inner {
-            #[cfg(feature = "mcp")]
-            mcp: crate::mcp::McpPool::new(yard.clone(), mcp),
-            yard,
-            thread,
-            settings,
-            providers,
-            prepared,
-            #[cfg(feature = "docker")]
-            sandboxes,
-        };
-        Self(Arc::new(inner))
+        Self(Arc::new(Inner { yard, thread, settings, providers, own }))
     }
 
     pub(crate) fn providers(&self) -> &Arc<Providers> {
         &self.0.providers
     }
 
-    #[cfg(feature = "python")]
-    pub(crate) fn python(&self) -> &Prepared {
-        &self.0.prepared
+    #[cfg(any(feature = "docker", feature = "python"))]
+    pub(crate) fn own(&self) -> &OwnExtensions {
+        &self.0.own
     }
 
     #[cfg(feature = "mcp")]
@@ -139,12 +109,12 @@ impl Engine {
     /// The MCP servers of the engine.
     #[cfg(feature = "mcp")]
     pub fn mcp(&self) -> &crate::mcp::McpPool {
-        &self.0.mcp
+        &self.0.own.mcp
     }
 
-    #[cfg(feature = "docker")]
-    pub(crate) fn sandboxes(&self) -> &crate::sandbox::SandboxPool {
-        &self.0.sandboxes
+    /// How each extension of the engine is, by its name, in the order in which they started.
+    pub fn extensions(&self) -> Vec<(String, ExtensionStatus)> {
+        self.0.yard.extensions()
     }
 
     pub(crate) fn yard(&self) -> &Yard {
@@ -220,7 +190,7 @@ impl Engine {
         #[cfg_attr(not(any(feature = "python", feature = "mcp")), allow(unused_mut))]
         let mut written = self.0.settings.write(&self.0.yard);
         #[cfg(feature = "python")]
-        self.python().write_to(&mut written);
+        self.0.own.python.write_to(&mut written);
         #[cfg(feature = "mcp")]
         self.settings().mcp.write_to(self, &mut written);
         written

@@ -11,6 +11,7 @@ pub mod builtin;
 pub mod config;
 mod engine;
 pub mod events;
+mod extensions;
 mod forget;
 pub mod formats;
 mod inner_state;
@@ -37,7 +38,7 @@ mod system;
 pub mod telemetry;
 pub mod timeline;
 
-pub use attach::Attached;
+pub use attach::{AttachError, Attached};
 pub use builder::EngineBuilder;
 pub use engine::{Engine, IntoCalls, Run};
 pub use node::{Blackboard, NodeStatus, RecordMismatch, ToolNode};
@@ -52,9 +53,10 @@ pub use toolyard_actors::code;
 pub use toolyard_actors::{
     AgentLimits, AgentTables, CallInfo, Catalog, CatalogChange, CatalogError, ChangeCatalog, Claim,
     DirectCall, DroppedEvents, EngineError, EngineEvent, EventKind, EventStream, EventTap, ExecuteCalls,
-    ExecuteIn, ExecuteOptions, ExecuteTool, ForgetError, Forgotten, Health, OnBlocked, OverflowConfig,
-    Permission, PermissionConfig, PlanCalls, PlanPlace, Preview, Problem, Report, RestartPolicy, ResumeError,
-    RetryPolicy, RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
+    ExecuteIn, ExecuteOptions, ExecuteTool, Extension, ExtensionError, ExtensionStatus, ForgetError,
+    Forgotten, Health, HostHandle, Offered, OnBlocked, OverflowConfig, Permission, PermissionConfig, Place,
+    PlanCalls, PlanPlace, Preview, Problem, Refused, Report, RestartPolicy, ResumeError, RetryPolicy,
+    RunControl, StateError, Stop, SupervisorActor, ToolLimits, ToolRows, WaitsFor,
 };
 #[cfg(feature = "python")]
 pub use toolyard_actors::{

@@ -1,8 +1,6 @@
 //! The engine under the names that tool managers have: life cycle, listing, calling, changing tools.
 
 use toolyard_actors::{CatalogChange, CatalogError, EngineError, ExecuteOptions};
-#[cfg(feature = "mcp")]
-use toolyard_contract::ProviderError;
 use toolyard_contract::{FunctionSchema, IntoTool, ToolCall, ToolResult};
 
 use crate::{Engine, IntoCalls, Refresh};
@@ -22,18 +20,8 @@ impl Engine {
     /// # Cancellation
     /// Dropping the future does not stop the work on the providers.
     pub async fn start(&self) -> Result<Refresh, EngineError> {
-        #[cfg_attr(not(feature = "mcp"), allow(unused_mut))]
-        let mut report = self.ask_providers(true).await?;
-        #[cfg(feature = "mcp")]
-        {
-            let servers = self.mcp().clone();
-            let connected = self.yard().drive(async move { servers.connect_each().await }).await?;
-            let failed = connected.into_iter().filter_map(|(server, outcome)| Some((server, outcome.err()?)));
-            report
-                .failed
-                .extend(failed.map(|(server, error)| (server, ProviderError::new(error.to_string()))));
-        }
-        Ok(report)
+        let (providers, yard) = (self.providers().clone(), self.yard().clone());
+        self.yard().drive(async move { providers.begin(&yard).await }).await?
     }
 
     /// Asks the providers that are ready for the tools that they have now. Lists under way keep the
@@ -45,7 +33,8 @@ impl Engine {
     /// # Cancellation
     /// Dropping the future does not stop the work.
     pub async fn refresh(&self) -> Result<Refresh, EngineError> {
-        self.ask_providers(false).await
+        let (providers, yard) = (self.providers().clone(), self.yard().clone());
+        self.yard().drive(async move { providers.refresh(&yard, false).await }).await?
     }
 
     /// Takes the providers' tools out of the catalogue and closes the providers; disconnects the MCP servers; ends the
@@ -62,12 +51,8 @@ impl Engine {
     /// When the engine has stopped.
     pub async fn stop(&self) -> Result<Refresh, EngineError> {
         let (providers, yard) = (self.providers().clone(), self.yard().clone());
-        #[cfg(feature = "mcp")]
-        let servers = self.mcp().clone();
         let stopping = async move {
             let closed = providers.close(&yard).await;
-            #[cfg(feature = "mcp")]
-            servers.disconnect_all().await;
             yard.release().await;
             closed
         };
@@ -163,10 +148,5 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let remove = |name: &'a str| CatalogChange::Remove(name.to_owned());
         self.change_tools(names.into_iter().map(remove).collect()).await
-    }
-
-    async fn ask_providers(&self, first: bool) -> Result<Refresh, EngineError> {
-        let (providers, yard) = (self.providers().clone(), self.yard().clone());
-        self.yard().drive(async move { providers.refresh(&yard, first).await }).await?
     }
 }

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
+use toolyard_actors::python::{PythonConfig, PythonFile, PythonFiles, PythonReport};
 #[cfg(feature = "docker")]
 use toolyard_actors::sandbox::SandboxConfig;
-use toolyard_actors::{
-    Yard,
-    python::{PythonConfig, PythonFile, PythonReport},
-};
 
 use crate::{
     Engine, EngineBuilder,
@@ -40,12 +37,9 @@ impl PythonSetup {
     }
 
     /// What imports them once the actors are there.
-    pub(crate) fn importer(self) -> impl AsyncFnOnce(&Yard) -> EnginePython + Send + 'static {
+    pub(crate) fn files(self) -> EnginePython {
         let Self { files, config, section } = self;
-        async move |yard: &Yard| {
-            let report = yard.add_python_files(files, config.clone()).await;
-            EnginePython { config, section, report }
-        }
+        EnginePython { files: PythonFiles::new(files, config), section }
     }
 }
 
@@ -69,28 +63,27 @@ impl EngineBuilder {
 }
 
 /// What an engine keeps about its Python files.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EnginePython {
-    /// How the workers of files run that are added later.
-    pub(crate) config: Arc<PythonConfig>,
+    pub(crate) files: PythonFiles,
     /// What its configuration said.
     pub(crate) section: PythonSection,
-    /// What became of the files that it began with.
-    pub(crate) report: PythonReport,
 }
 
 impl EnginePython {
     /// Adds the files that the engine began with to its written configuration.
     pub(crate) fn write_to(&self, written: &mut WrittenConfig) {
         written.config.python = self.section.clone();
-        written.left_out.retain(|tool| !self.report.tools.contains(tool));
+        let report = self.files.report();
+        written.left_out.retain(|tool| report.is_none_or(|report| !report.tools.contains(tool)));
     }
 }
 
 impl Engine {
     /// What became of the Python files that the engine was built with.
     pub fn python_report(&self) -> &PythonReport {
-        &self.python().report
+        static NONE: PythonReport = PythonReport::none();
+        self.own().python.files.report().unwrap_or(&NONE)
     }
 
     /// Makes the functions of more Python files tools, for the lists to come. A file that cannot be imported, a
@@ -99,7 +92,7 @@ impl Engine {
     /// # Cancellation
     /// Dropping the future leaves out the files that were not imported yet.
     pub async fn add_python_file_tools(&self, files: Vec<PythonFile>) -> PythonReport {
-        self.yard().add_python_files(files, self.python().config.clone()).await
+        self.own().python.files.add(files).await
     }
 
     /// Reads those Python files again that have changed since they were read, in new processes, whose global
@@ -109,6 +102,6 @@ impl Engine {
     /// # Cancellation
     /// Dropping the future leaves the files that were not imported yet as they were.
     pub async fn reload_python_files(&self) -> PythonReport {
-        self.yard().reload_python_files().await
+        self.own().python.files.reload().await
     }
 }

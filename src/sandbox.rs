@@ -2,7 +2,6 @@
 //!
 //! [`Engine::sandbox`] is the pool of an engine. Nothing is started before the first sandbox is asked for.
 
-use toolyard_actors::Yard;
 pub use toolyard_actors::sandbox::{
     Artifact, BuiltImage, ExecResult, OWNER_LABEL, OutputSink, OutputStream, RunKind, RunRequest, Sandbox,
     SandboxConfig, SandboxError, SandboxFile, SandboxLease, SandboxMount, SandboxNetwork, SandboxPool,
@@ -32,11 +31,6 @@ impl EngineBuilder {
 impl Engine {
     /// The engine's sandboxes. They end with the engine.
     pub fn sandbox(&self) -> &SandboxPool {
-        self.sandboxes()
+        &self.own().sandboxes
     }
-}
-
-/// Lets the sandboxes of an engine that has just been started live with it.
-pub(crate) fn host(yard: &Yard, sandboxes: &SandboxPool) {
-    yard.host_sandboxes(sandboxes);
 }

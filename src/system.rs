@@ -8,7 +8,7 @@ use std::{
 
 use actix::System;
 use tokio::{runtime::Runtime, sync::watch};
-use toolyard_actors::{CatalogChange, CatalogError, Yard, YardConfig};
+use toolyard_actors::{CatalogChange, CatalogError, Extension, ExtensionError, Yard, YardConfig};
 
 use crate::providers::Providers;
 
@@ -25,14 +25,14 @@ pub(crate) struct SystemThread {
 }
 
 impl SystemThread {
-    /// Starts the thread, and the actors on it; then does what `prepare` says, before anybody else can use them.
-    pub(crate) fn start<P: Send + 'static>(
+    /// Starts the thread, and the actors on it; then the extensions, before anybody else can use them.
+    pub(crate) fn start(
         runtime: MakeRuntime,
         config: YardConfig,
         tools: Vec<CatalogChange>,
-        prepare: impl AsyncFnOnce(&Yard) -> P + Send + 'static,
+        extensions: Vec<Arc<dyn Extension>>,
         providers: Arc<Providers>,
-    ) -> Result<(Self, Yard, P), StartError> {
+    ) -> Result<(Self, Yard), StartError> {
         let (stop, mut stopped) = watch::channel(None);
         let (say_ended, ended) = watch::channel(false);
         let (say_started, started) = mpsc::sync_channel(1);
@@ -42,17 +42,18 @@ impl SystemThread {
                 let yard = match Yard::start(config, tools) {
                     Ok(yard) => yard,
                     // Whoever started it waits for this.
-                    Err(error) => return drop(say_started.send(Err(error))),
+                    Err(error) => return drop(say_started.send(Err(StartError::Tools(error)))),
                 };
-                let prepared = prepare(&yard).await;
-                if say_started.send(Ok((yard.clone(), prepared))).is_ok() {
-                    let patience = stopped.wait_for(Option::is_some).await.map_or(None, |patience| *patience);
-                    yard.stop(patience.unwrap_or_default()).await;
+                let begun = yard.start_extensions(extensions).await;
+                let failed = begun.is_err();
+                let said = say_started.send(begun.map(|()| yard.clone()).map_err(StartError::Extension));
+                let mut patience = None;
+                if said.is_ok() && !failed {
+                    patience = stopped.wait_for(Option::is_some).await.map_or(None, |patience| *patience);
                 }
+                yard.stop(patience.unwrap_or_default()).await;
                 // That a connection did not close well is nobody's business any more.
                 let _ = providers.close(&yard).await;
-                #[cfg(feature = "python")]
-                yard.retire_python_files().await;
                 yard.retire();
             });
             say_ended.send_replace(true);
@@ -61,8 +62,8 @@ impl SystemThread {
             std::mem::forget(system);
         };
         thread::Builder::new().name("toolyard".into()).spawn(body).map_err(StartError::Thread)?;
-        let (yard, prepared) = started.recv().map_err(|_| StartError::Died)??;
-        Ok((Self { stop, ended }, yard, prepared))
+        let yard = started.recv().map_err(|_| StartError::Died)??;
+        Ok((Self { stop, ended }, yard))
     }
 
     /// Tells the thread to stop once running lists have ended, or `patience` is over; does not wait.
@@ -84,6 +85,9 @@ pub enum StartError {
     /// The tools cannot be registered.
     #[error(transparent)]
     Tools(#[from] CatalogError),
+    /// An extension could not start.
+    #[error(transparent)]
+    Extension(#[from] ExtensionError),
     /// The operating system gave no thread.
     #[error("could not start the engine's thread: {0}")]
     Thread(std::io::Error),

@@ -1,5 +1,8 @@
 //! The rules of ARCHITECTURE.md about who may use what, read from the sources.
 
+mod circles;
+mod modules;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -32,6 +35,23 @@ fn the_contract_starts_no_thread_reads_no_clock_and_does_no_io() {
         assert_eq!(users_of(&[module, "::"], &contract), Vec::<&Path>::new(), "{module}");
     }
     assert_eq!(users_of(&["::", "now"], &contract), Vec::<&Path>::new());
+}
+
+/// The core knows its extensions by one trait.
+#[test]
+fn the_core_names_no_extension() {
+    const EXTENSIONS: [&str; 3] = ["mcp", "python", "sandbox"];
+    let mut core = sources(&["actors/src"]);
+    let is_of_an_extension = |path: &Path| {
+        let inside = path.strip_prefix("actors/src").ok();
+        let first = inside.and_then(|inside| inside.iter().next()?.to_str());
+        first.is_some_and(|first| first == "lib.rs" || EXTENSIONS.contains(&first))
+    };
+    core.retain(|(path, _)| !is_of_an_extension(path));
+    assert!(core.len() > 50, "the core is read");
+    for extension in EXTENSIONS {
+        assert_eq!(users_of(&[extension, "::"], &core), Vec::<&Path>::new(), "{extension}");
+    }
 }
 
 #[test]

@@ -11,8 +11,8 @@ use toolyard_contract::{
 };
 
 use crate::{
+    call_end::Finished,
     guard::{Ended, Guarded, start_guarded},
-    reply::Finished,
     state::begin_elsewhere,
     supervisor::catalog::Entry,
 };

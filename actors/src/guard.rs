@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolyard_contract::{Outcome, ToolReturn};
 
-use crate::{moment, reply::Finished, restart::Pulse, supervisor::catalog::Entry};
+use crate::{call_end::Finished, moment, pulse::Pulse, supervisor::catalog::Entry};
 
 /// The work of one call: a future that cannot panic out of its own call.
 pub(crate) struct Guarded<T>(Option<BoxFuture<'static, T>>);

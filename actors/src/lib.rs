@@ -7,12 +7,14 @@
 
 mod activity;
 mod admission;
-mod begun;
+mod body;
+mod call_end;
 #[cfg(feature = "child")]
 pub mod child;
 pub mod code;
 mod direct;
 mod event;
+mod extension;
 mod guard;
 mod keys;
 mod mail;
@@ -25,11 +27,13 @@ mod overflow;
 pub mod pause;
 mod permission;
 mod placement;
+mod pulse;
 #[cfg(feature = "python")]
 pub mod python;
 mod reply;
 mod restart;
 mod retry;
+mod rows;
 #[cfg(feature = "docker")]
 pub mod sandbox;
 mod state;
@@ -43,6 +47,7 @@ pub use self::{
     admission::{AgentLimits, Limits, ToolLimits},
     direct::{DirectCall, ExecuteIn, ExecuteTool},
     event::{CallInfo, EngineEvent, EventKind, PlanPlace, WaitsFor},
+    extension::{Extension, ExtensionError, ExtensionStatus, HostHandle, Offered, Place, Refused},
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, Permission, PlanCalls,
         Preview, Problem, Report, ResumeError, Stop,
@@ -54,7 +59,8 @@ pub use self::{
     retry::RetryPolicy,
     supervisor::{
         SupervisorActor,
-        catalog::{Catalog, CatalogError, Entry},
+        catalog::{Catalog, Entry},
+        catalog_error::CatalogError,
         control::RunControl,
     },
     watch::OnBlocked,

@@ -9,10 +9,16 @@ use std::{
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::{
-    reply::{Finished, ReadyCall},
-    supervisor::catalog::Entry,
-};
+use crate::{call_end::Finished, supervisor::catalog::Entry};
+
+/// One call that may start.
+#[derive(Debug)]
+pub(crate) struct ReadyCall {
+    pub(crate) position: u32,
+    pub(crate) arguments: String,
+    /// 1 for the first try.
+    pub(crate) attempt: u32,
+}
 
 /// One or many answers.
 pub(crate) enum Filed {

@@ -10,7 +10,7 @@ use toolyard_contract::{
     ToolCall, ToolResult,
 };
 
-use crate::supervisor::{catalog::CatalogError, control::RunControl, gate::Gated, nested::Ancestry};
+use crate::supervisor::{ancestry::Ancestry, catalog_error::CatalogError, control::RunControl};
 
 /// Runs a list of calls. Sent to a [`SupervisorActor`](crate::SupervisorActor).
 ///
@@ -73,33 +73,6 @@ pub struct Permission {
     pub decision: PermissionDecision,
 }
 
-impl Preview {
-    pub(crate) fn new(gated: Gated, policy_version: String) -> Self {
-        let Gated { labels, refused, asking, judged, runnable, plan } = gated;
-        let refused = refused.into_iter().map(|(position, finished)| Problem {
-            index: position as usize,
-            outcome: finished.outcome,
-            error: finished.error.unwrap_or_default(),
-        });
-        let asking = asking.into_iter().map(|asking| Problem {
-            index: asking.position as usize,
-            outcome: Outcome::Suspended,
-            error: format!("would wait for approval of {}", asking.check),
-        });
-        let mut problems: Vec<_> = refused.chain(asking).collect();
-        problems.sort_by_key(|problem| problem.index);
-        let permissions = judged.into_iter().map(|judged| Permission {
-            index: judged.position as usize,
-            check: judged.check,
-            decision: judged.decision,
-        });
-        let permissions = permissions.collect();
-        let tools = labels.into_iter().map(|label| label.tool.into_string()).collect();
-        let effects = runnable.iter().map(|run| run.entry.spec().effects.clone()).collect();
-        Self { tools, effects, problems, plan, permissions, policy_version }
-    }
-}
-
 /// An item that would not run.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -128,11 +101,6 @@ pub struct Stop {
 #[derive(Message)]
 #[rtype(result = "Result<(), CatalogError>")]
 pub struct ChangeCatalog(pub Vec<CatalogChange>);
-
-/// Makes a tool's actor panic, to see how a host lives with that.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Crash;
 
 /// One change of the catalogue.
 #[derive(Clone)]

@@ -15,11 +15,11 @@ use rustc_hash::FxHashMap;
 use tokio::time::timeout;
 use toolyard_contract::{
     Binding, Judgement, Outcome, PermissionCheck, PermissionContext, PermissionDecision, PermissionPolicy,
-    PermissionRule, Standing, ToolSpec, Verdict, arguments::without_filled, canonical::canonical,
+    PermissionRule, Standing, Tool, ToolSpec, Verdict, arguments::without_filled, canonical::canonical,
     permission::CompiledRule,
 };
 
-use crate::{guard::call_host, reply::Finished, supervisor::catalog::Entry};
+use crate::{call_end::Finished, guard::call_host};
 
 /// Who judges calls, and how long people and policies may take.
 #[derive(Clone)]
@@ -104,7 +104,7 @@ impl Permissions {
     /// runtime has filled in.
     pub(crate) fn judge(
         &self,
-        entry: &Entry,
+        tool: &dyn Tool,
         position: u32,
         arguments: &str,
         filled: Vec<String>,
@@ -119,10 +119,10 @@ impl Permissions {
         if self.config.policy.is_none() && !ask_again && approved.is_none() {
             return Ok(None);
         }
-        let context = PermissionContext { agent, effects: entry.spec().effects.said(), filled: &filled };
-        let check = match checked(entry, arguments, &context)? {
+        let context = PermissionContext { agent, effects: tool.spec().effects.said(), filled: &filled };
+        let check = match checked(tool, arguments, &context)? {
             Some(check) => check,
-            None if ask_again || approved.is_some() => whole_call(entry.spec(), arguments, &filled),
+            None if ask_again || approved.is_some() => whole_call(tool.spec(), arguments, &filled),
             None => return Ok(None),
         };
         if let Some(approved) = approved.filter(|approved| **approved != check) {
@@ -130,7 +130,7 @@ impl Permissions {
             let error = format!(
                 "tool {:?}: not permitted: what the call names has changed since it was approved: {} of {:?} was \
                  approved, and this is {action} of {resource:?} now",
-                entry.spec().name,
+                tool.spec().name,
                 approved.action,
                 approved.resource
             );
@@ -270,17 +270,17 @@ impl Passed {
     /// The answer of the call, when it would do something else by now.
     pub(crate) fn still_holds(
         &self,
-        entry: &Entry,
+        tool: &dyn Tool,
         arguments: &str,
         agent: Option<&str>,
     ) -> Result<(), Finished> {
         self.arguments.get_or_init(|| arguments.into());
-        let effects = entry.spec().effects.said();
+        let effects = tool.spec().effects.said();
         let context = PermissionContext { agent, effects, filled: &self.filled };
-        match checked(entry, arguments, &context)? {
+        match checked(tool, arguments, &context)? {
             Some(now) if now != self.check => {
                 let failure = self.check.changed_to(&now.resource);
-                let error = format!("tool {:?}: {}", entry.spec().name, failure.error);
+                let error = format!("tool {:?}: {}", tool.spec().name, failure.error);
                 Err(Finished::without_output(failure.outcome, error))
             }
             _ => Ok(()),
@@ -291,20 +291,20 @@ impl Passed {
     ///
     /// # Errors
     /// As [`still_holds`](Self::still_holds).
-    pub(crate) fn holds_after_a_wait(&self, entry: &Entry, agent: Option<&str>) -> Result<(), Finished> {
-        self.arguments.get().map_or(Ok(()), |arguments| self.still_holds(entry, arguments, agent))
+    pub(crate) fn holds_after_a_wait(&self, tool: &dyn Tool, agent: Option<&str>) -> Result<(), Finished> {
+        self.arguments.get().map_or(Ok(()), |arguments| self.still_holds(tool, arguments, agent))
     }
 }
 
 /// Asks a tool, whose code may panic, what a call does.
 fn checked(
-    entry: &Entry,
+    tool: &dyn Tool,
     arguments: &str,
     context: &PermissionContext<'_>,
 ) -> Result<Option<PermissionCheck>, Finished> {
-    let check = catch_unwind(AssertUnwindSafe(|| entry.tool.permission_check(arguments, context)));
+    let check = catch_unwind(AssertUnwindSafe(|| tool.permission_check(arguments, context)));
     check.map_err(|_| {
-        let error = format!("tool {:?}: panicked while saying what the call does", entry.spec().name);
+        let error = format!("tool {:?}: panicked while saying what the call does", tool.spec().name);
         Finished::without_output(Outcome::Panicked, error)
     })
 }

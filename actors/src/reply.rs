@@ -4,90 +4,16 @@
 //! (a group on its way to an actor, a call under way) holds the duty to answer them: dropping it
 //! files `not_started` for what had not begun and `lost` for what had.
 
+mod post;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
-use toolyard_contract::{Detail, Failure, Outcome, Output, Reply, ToolReturn, name};
+use toolyard_contract::Outcome;
 
-use crate::{admission::Permits, supervisor::catalog::Entry, supervisor::run::Run};
-
-/// A mailbox without a bound of its own: what is in it holds permits, and a full mailbox would only
-/// make senders lazy. (actix adds the number of senders, so this is not the largest number.)
-pub(crate) const MAILBOX: usize = 1 << 30;
-
-/// Puts a message into an actor's mailbox without waiting.
-///
-/// Mailbox bounds are no back-pressure in actix, so whoever posts holds a permit. A message to a
-/// dead actor is dropped, which answers the calls inside it.
-#[allow(clippy::disallowed_methods)] // the one place
-pub(crate) fn post<A, M>(actor: &Addr<A>, message: M)
-where
-    A: Actor + Handler<M>,
-    A::Context: ToEnvelope<A, M>,
-    M: Message + Send + 'static,
-    M::Result: Send,
-{
-    actor.do_send(message);
-}
-
-/// How long an error of the engine may be, in characters.
-const MOST_ERROR: usize = 4_000;
-
-/// How a call ended, before it is joined with its name and id.
-#[derive(Clone, Debug)]
-pub(crate) struct Finished {
-    pub(crate) outcome: Outcome,
-    pub(crate) output: Option<Output>,
-    pub(crate) error: Option<String>,
-    pub(crate) detail: Option<Box<Detail>>,
-    /// From the start of the list to the start of the work.
-    pub(crate) waited: Duration,
-    /// From the start of the work to its end.
-    pub(crate) elapsed: Duration,
-}
-
-impl Finished {
-    /// An end without output. The error is the engine's own, which may quote what a model sent: that is cut.
-    pub(crate) fn without_output(outcome: Outcome, error: impl Into<String>) -> Self {
-        Self {
-            outcome,
-            output: None,
-            error: Some(name::short(error.into(), MOST_ERROR)),
-            detail: None,
-            waited: Duration::ZERO,
-            elapsed: Duration::ZERO,
-        }
-    }
-
-    /// A tool's own word.
-    pub(crate) fn returned(returned: ToolReturn) -> Self {
-        let (waited, elapsed) = (Duration::ZERO, Duration::ZERO);
-        match returned {
-            Ok(Reply { output, detail }) => {
-                Self { outcome: Outcome::Ok, output, error: None, detail, waited, elapsed }
-            }
-            Err(Failure { outcome, error, output, detail }) => {
-                Self { outcome, output, error: Some(error), detail, waited, elapsed }
-            }
-        }
-    }
-
-    /// Notes that the work could not be stopped.
-    pub(crate) fn still_running(mut self) -> Self {
-        self.detail.get_or_insert_default().still_running = true;
-        self
-    }
-}
-
-/// One call that may start.
-#[derive(Debug)]
-pub(crate) struct ReadyCall {
-    pub(crate) position: u32,
-    pub(crate) arguments: String,
-    /// 1 for the first try.
-    pub(crate) attempt: u32,
-}
+pub(crate) use self::post::{MAILBOX, post};
+use crate::{
+    admission::Permits, call_end::Finished, mail::ReadyCall, supervisor::catalog::Entry, supervisor::run::Run,
+};
 
 /// Calls of one list to one tool, on their way to the tool's actor.
 pub(crate) struct Group {

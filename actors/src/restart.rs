@@ -4,20 +4,13 @@
 //! needed to make the next one, within a budget; past the budget a circuit breaker opens, and heals
 //! through one probe at a time. What the dead actor had not begun is answered `not_started`.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Handler, Message, dev::ToEnvelope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{moment, pause::doubled, placement::Seat, reply::post, watch::Watch};
+use crate::{moment, pause::doubled, placement::Seat, pulse::Pulse, reply::post, watch::Watch};
 
 /// How often a dead actor is replaced.
 #[derive(Clone, Debug)]
@@ -52,72 +45,6 @@ impl Default for RestartPolicy {
     }
 }
 
-/// What an actor and its successors have in common.
-#[derive(Debug, Default)]
-pub(crate) struct Pulse {
-    /// Messages handled to their end.
-    handled: AtomicU64,
-    panicked: AtomicU64,
-    stopped: AtomicU64,
-    /// Odd while a turn goes on. Written by the thread of the actor alone, so that two plain writes do.
-    turn: AtomicU64,
-    /// How many turns took too long.
-    blocked: AtomicU64,
-    tool: String,
-    /// Free again when the last of them is gone.
-    _seat: Option<Seat>,
-}
-
-impl Pulse {
-    #[cfg(test)]
-    pub(crate) fn of(tool: &str) -> Self {
-        Self { tool: tool.to_owned(), ..Self::default() }
-    }
-
-    pub(crate) fn beat(&self) {
-        self.handled.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The actor, or a task that it drives on its arbiter, is about to run code of its tool.
-    pub(crate) fn begin_turn(&self) {
-        self.turn.store(self.turn.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
-    }
-
-    /// The code of the tool has given the arbiter back.
-    pub(crate) fn end_turn(&self) {
-        self.turn.store((self.turn.load(Ordering::Relaxed) | 1).wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// The number of the turn that goes on.
-    pub(crate) fn turn(&self) -> Option<u64> {
-        Some(self.turn.load(Ordering::Relaxed)).filter(|turn| turn % 2 == 1)
-    }
-
-    pub(crate) fn note_blocked(&self) {
-        self.blocked.fetch_add(1, Ordering::Relaxed);
-    }
-
-    #[cfg(test)]
-    pub(crate) fn blocked(&self) -> u64 {
-        self.blocked.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn tool(&self) -> &str {
-        &self.tool
-    }
-}
-
-/// Notes why an actor ended; a field of the actor.
-pub(crate) struct DeathNote(pub(crate) Arc<Pulse>);
-
-impl Drop for DeathNote {
-    fn drop(&mut self) {
-        let counter = if std::thread::panicking() { &self.0.panicked } else { &self.0.stopped };
-        counter.fetch_add(1, Ordering::Relaxed);
-        self.0.end_turn();
-    }
-}
-
 /// How a tool's actors have fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -146,6 +73,11 @@ impl Health {
         }
     }
 }
+
+/// Makes a tool's actor panic, to see how a host lives with that.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Crash;
 
 /// Whether a message may be posted now.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -195,7 +127,7 @@ impl<A: Actor> Home<A> {
         seat: Option<Seat>,
         make: impl Fn(Arc<Pulse>) -> Addr<A> + Send + Sync + 'static,
     ) -> Self {
-        let pulse = Arc::new(Pulse { tool: tool.to_owned(), _seat: seat, ..Pulse::default() });
+        let pulse = Arc::new(Pulse::new(tool, seat));
         watch.add(&pulse);
         let addr = make(pulse.clone());
         let inner = Inner { addr, deaths: VecDeque::new(), restarted: 0, breaker: Breaker::Closed };
@@ -224,10 +156,10 @@ impl<A: Actor> Home<A> {
             Breaker::Open(until) if now < until => Readiness::Broken(until),
             Breaker::Open(_) => {
                 self.replace(&mut inner);
-                inner.breaker = Breaker::Probing { beats: self.beats(), sent: false };
+                inner.breaker = Breaker::Probing { beats: self.pulse.beats(), sent: false };
                 Readiness::Probe
             }
-            Breaker::Probing { beats, .. } if self.beats() > beats => {
+            Breaker::Probing { beats, .. } if self.pulse.beats() > beats => {
                 inner.breaker = Breaker::Closed;
                 inner.deaths.clear();
                 Readiness::Ready
@@ -268,10 +200,6 @@ impl<A: Actor> Home<A> {
         inner.restarted += 1;
     }
 
-    fn beats(&self) -> u64 {
-        self.pulse.handled.load(Ordering::Relaxed)
-    }
-
     /// Posts a message to the actor that is there now.
     pub(crate) fn post<M>(&self, message: M)
     where
@@ -295,10 +223,10 @@ impl<A: Actor> Home<A> {
     pub(crate) fn health(&self) -> Health {
         let inner = self.inner.lock();
         Health {
-            panicked: self.pulse.panicked.load(Ordering::Relaxed),
-            stopped: self.pulse.stopped.load(Ordering::Relaxed),
+            panicked: self.pulse.panicked(),
+            stopped: self.pulse.stopped(),
             restarted: inner.restarted,
-            blocked: self.pulse.blocked.load(Ordering::Relaxed),
+            blocked: self.pulse.blocked(),
             broken: matches!(inner.breaker, Breaker::Open(_) | Breaker::Probing { .. }),
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use toolyard_contract::{Outcome, RunId, ToolSpec};
 
 use crate::{
+    call_end::Finished,
     pause::{doubled, spread},
-    reply::Finished,
 };
 
 /// How often and how soon calls of idempotent tools are tried again. Other tools' calls never are.

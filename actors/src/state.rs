@@ -9,40 +9,30 @@
 //! ```
 
 mod access;
-mod hold;
-mod origin;
-mod table;
 
 use std::{sync::Arc, task::Poll};
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
-use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use toolyard_contract::{Copied, Invocation, Outcome, RowKey, Runner, Shard, ShardWork, Tool, ToolReturn};
 use tracing::Instrument;
 
 use crate::{
     admission::Permits,
-    begun::Begun,
+    body::{Begun, drive_to_end},
+    call_end::Finished,
     guard::{Ended, Guarded, run_guarded, start_guarded},
     keys::Hold,
-    mail::Answers,
-    messages::Crash,
+    mail::{Answers, ReadyCall},
     moment,
-    reply::{Finished, Group, MAILBOX, ReadyCall, ReplySlot, post},
-    restart::{DeathNote, Pulse},
+    pulse::{DeathNote, Pulse},
+    reply::{Group, MAILBOX, ReplySlot, post},
+    restart::Crash,
+    rows::SharedShard,
     tool::Spawner,
-    unbegun::drive_to_end,
 };
 
 pub(crate) use access::{GetRow, RowError, UpdateRow};
-pub(crate) use hold::hold_all;
-
-pub(crate) use origin::{StateOrigin, new_state};
-pub(crate) use table::RowTable;
-
-/// Rows that outlive the actors that serve them, one after the other.
-pub(crate) type SharedShard = Arc<Mutex<Box<dyn Shard>>>;
 
 /// Runs calls on one row, which comes with their permits: nobody else is at work on it.
 #[derive(Message)]
@@ -163,7 +153,7 @@ impl StateActor {
     /// Starts a call on its row; what does not wait is committed at once.
     fn begin(&self, key: &RowKey, begun: &Begun, arguments: String) -> Step {
         let _in_span = begun.span.enter();
-        if let Err(changed) = begun.run.still_permitted(&begun.entry, begun.position, &arguments) {
+        if let Err(changed) = begun.run.still_permitted(&*begun.entry.tool, begun.position, &arguments) {
             return Step::Ended(begun.timed(changed));
         }
         let invocation = begun.invocation(arguments, true);

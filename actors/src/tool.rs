@@ -16,14 +16,14 @@ use tracing::Instrument;
 
 use crate::{
     admission::Permits,
-    begun::Begun,
+    body::{Begun, drive_to_end},
+    call_end::Finished,
     guard::{Ended, Guarded, Turns, run_guarded, start_guarded},
-    mail::Answers,
-    messages::Crash,
+    mail::{Answers, ReadyCall},
     moment,
-    reply::{Finished, Group, MAILBOX, ReadyCall},
-    restart::{DeathNote, Pulse},
-    unbegun::drive_to_end,
+    pulse::{DeathNote, Pulse},
+    reply::{Group, MAILBOX},
+    restart::Crash,
 };
 
 /// Runs the calls that arrive; one message for all calls of a list that may start together.
@@ -106,7 +106,8 @@ enum First {
 /// Asks the tool, or the runner in its place, for the work of a call, which may be done at once. What a policy
 /// has let pass is looked at once more: calls before this one may have changed what it names.
 fn work_of(begun: &Begun, invocation: Invocation) -> Result<Guarded<ToolReturn>, Ended<ToolReturn>> {
-    if let Err(changed) = begun.run.still_permitted(&begun.entry, begun.position, &invocation.arguments) {
+    if let Err(changed) = begun.run.still_permitted(&*begun.entry.tool, begun.position, &invocation.arguments)
+    {
         return Err(Ended::Refused(Box::new(changed)));
     }
     let start = || match begun.run.runner() {

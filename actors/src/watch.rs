@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
-use crate::restart::Pulse;
+use crate::pulse::Pulse;
 
 /// How long a turn may take. A turn of a well-behaved tool takes microseconds; a process that waits for a processor
 /// on a busy machine takes a fraction of this.
@@ -173,7 +173,7 @@ mod tests {
         watch.add(&pulse);
         let begun = Instant::now();
         pulse.begin_turn();
-        drop(crate::restart::DeathNote(pulse.clone()));
+        drop(crate::pulse::DeathNote(pulse.clone()));
         for second in 0..9 {
             assert!(watch.look(begun + Duration::from_secs(second)).is_empty());
         }

@@ -2,6 +2,7 @@
 
 mod cut;
 mod forget;
+mod host;
 mod resume;
 mod staging;
 mod state;
@@ -26,6 +27,7 @@ use crate::{
     activity::Activity,
     admission::{Admission, Limits},
     event::EngineEvent,
+    extension::Extensions,
     messages::{CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, PlanCalls, Preview, Report, Stop},
     observe::{DroppedEvents, EventStream, EventTap, Observers},
     overflow::{Overflow, OverflowConfig},
@@ -33,11 +35,14 @@ use crate::{
     placement::Placement,
     restart::{Health, RestartPolicy},
     retry::RetryPolicy,
-    state::StateOrigin,
+    rows::{StateOrigin, spread},
     supervisor::{
         Shared, SupervisorActor,
-        catalog::{Catalog, CatalogError, Published},
-        route::spread,
+        catalog::Catalog,
+        catalog_error::CatalogError,
+        common::Common,
+        published::{Current, Published},
+        route::Route,
     },
     watch::{OnBlocked, Watch},
 };
@@ -101,6 +106,8 @@ impl Default for YardConfig {
     }
 }
 
+use host::Hosting;
+
 pub use cut::StateCut;
 pub use forget::{AgentTables, ForgetError, Forgotten};
 pub use resume::Claim;
@@ -113,6 +120,7 @@ pub struct Yard {
     pub(crate) shared: Arc<Shared>,
     supervisors: Arc<[Addr<SupervisorActor>]>,
     turn: Arc<AtomicUsize>,
+    hosting: Arc<Hosting>,
 }
 
 impl Yard {
@@ -128,31 +136,28 @@ impl Yard {
         let arbiters: Vec<_> = placement.arbiters().cloned().collect();
         let shared = Arc::new(Shared {
             published: Published::default(),
+            common: Arc::new(Common {
+                admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
+                keys: Arc::default(),
+                observers: Arc::new(Observers::new()),
+                overflow: Overflow::new(config.max_result_bytes, config.overflow),
+                timeout: config.timeout,
+                deadline: config.deadline,
+                retry: config.retry,
+                activation: config.activation,
+                permissions: Permissions::new(config.permissions),
+                origin: StateOrigin::new(),
+                shutdown: CancellationToken::new(),
+            }),
             activity: Arc::new(Activity::new(config.forget_idle_agents.is_some())),
-            admissions: Admission::for_depths(&config.limits, config.child_depth + 1),
-            keys: Arc::default(),
-            observers: Arc::new(Observers::new()),
-            overflow: Overflow::new(config.max_result_bytes, config.overflow),
-            timeout: config.timeout,
-            deadline: config.deadline,
-            retry: config.retry,
-            activation: config.activation,
             tool_runtime: config.tool_runtime,
-            permissions: Permissions::new(config.permissions),
-            origin: StateOrigin::new(),
             restarts: config.restarts,
             watch: Watch::new(),
             runs: AtomicU64::new(0),
             closed: AtomicBool::new(false),
-            shutdown: CancellationToken::new(),
             gone: CancellationToken::new(),
             placement: Mutex::new(placement),
-            #[cfg(feature = "python")]
-            python: Mutex::default(),
-            #[cfg(feature = "mcp")]
-            mcp_sessions: Mutex::default(),
-            #[cfg(feature = "docker")]
-            sandboxes: Mutex::default(),
+            extensions: Extensions::new(),
         });
         if let Err(error) = shared.change_catalog(changes) {
             shared.placement.lock().stop();
@@ -162,8 +167,9 @@ impl Yard {
             let shared = shared.clone();
             SupervisorActor::start_in_arbiter(arbiter, move |_| SupervisorActor::new(shared))
         };
-        let supervisors = arbiters.iter().map(start).collect();
-        let yard = Self { shared, supervisors, turn: Arc::default() };
+        let supervisors: Arc<[_]> = arbiters.iter().map(start).collect();
+        let hosting = Arc::new(Hosting::new(shared.clone(), supervisors[0].clone()));
+        let yard = Self { shared, supervisors, turn: Arc::default(), hosting };
         if let Some(age) = config.forget_idle_agents {
             yard.forget_idle(age);
         }
@@ -215,7 +221,7 @@ impl Yard {
     /// # Cancellation
     /// Dropping the future cancels the list.
     pub async fn execute_here(&self, message: ExecuteCalls) -> Result<Report, EngineError> {
-        self.shared.run_here(message).await
+        self.shared.run_here(message, None).await
     }
 
     /// Judges and plans a list over the current catalogue without running anything.
@@ -243,12 +249,12 @@ impl Yard {
 
     /// The current catalogue.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.shared.published.current()
+        self.shared.published.catalog()
     }
 
     /// Which tools are switched on; may be changed at any time.
     pub fn activation(&self) -> &ActivationController {
-        &self.shared.activation
+        &self.shared.common.activation
     }
 
     /// Changes the catalogue for the lists to come.
@@ -290,16 +296,8 @@ impl Yard {
     /// Ends what outlives calls: Python processes with their global variables, sessions, containers. What calls under
     /// way use goes when they have ended; the next call begins anew. Committed states stay.
     pub async fn release(&self) {
-        #[cfg(feature = "python")]
-        self.restart_python_files().await;
         self.shared.let_go(false).await;
-        #[cfg(feature = "docker")]
-        {
-            let pools = self.shared.sandboxes.lock().clone();
-            for pool in pools {
-                pool.release().await;
-            }
-        }
+        self.shared.extensions.release().await;
     }
 
     /// How many tools have actors: those of the catalogue, and those that lists under way still use.
@@ -309,7 +307,7 @@ impl Yard {
 
     /// How a tool's actors have fared; `None` when there is no such tool.
     pub fn health(&self, tool: &str) -> Option<Health> {
-        self.catalog().get(tool).map(|entry| entry.route.health())
+        self.route(tool).map(|route| route.health())
     }
 
     /// Tells `listener`, on a thread of its own, the name of a tool each time it has kept its arbiter from all other
@@ -321,18 +319,23 @@ impl Yard {
     /// Makes the actor that serves an agent's calls of a tool panic, to see how a host lives with
     /// that. Tells whether there is such a tool.
     pub fn crash(&self, tool: &str, agent: Option<&str>) -> bool {
-        self.catalog().get(tool).map(|entry| entry.route.crash(agent)).is_some()
+        self.route(tool).map(|route| route.crash(agent)).is_some()
+    }
+
+    fn route(&self, tool: &str) -> Option<Arc<Route>> {
+        let Current { catalog, routes } = self.shared.published.current();
+        routes.of(catalog.get(tool)?).cloned()
     }
 
     /// Listens to the engine's events, with room for `capacity` that wait.
     pub fn subscribe(&self, capacity: usize) -> EventStream {
-        self.shared.observers.subscribe(capacity)
+        self.shared.common.observers.subscribe(capacity)
     }
 
     /// Sends the engine's events to an actor of the host; what its mailbox has no room for is lost
     /// and counted.
     pub fn subscribe_actor(&self, recipient: Recipient<EngineEvent>) -> DroppedEvents {
-        self.shared.observers.subscribe_actor(recipient)
+        self.shared.common.observers.subscribe_actor(recipient)
     }
 
     /// Listens on a plain thread, with room for `capacity` events that wait.
@@ -340,12 +343,12 @@ impl Yard {
         &self,
         capacity: usize,
     ) -> (crossbeam_channel::Receiver<EngineEvent>, DroppedEvents) {
-        self.shared.observers.subscribe_thread(capacity)
+        self.shared.common.observers.subscribe_thread(capacity)
     }
 
     /// Gives every event to `tap`, where it happens.
     pub fn tap(&self, tap: Arc<dyn EventTap>) {
-        self.shared.observers.tap(tap);
+        self.shared.common.observers.tap(tap);
     }
 
     /// Tells whether no more lists are taken.
@@ -362,7 +365,7 @@ impl Yard {
     /// removes the files of large results that go with the engine.
     pub fn retire(&self) {
         self.shared.gone.cancel();
-        self.shared.overflow.remove();
+        self.shared.common.overflow.remove();
     }
 
     /// Ends the engine's actors, and nothing else of the system: refuses new lists, waits up to

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::McpServerConfig;
+use super::{McpHost, McpPool, McpServerConfig};
 use crate::{
     Engine,
     config::{ConfigError, McpSection, WrittenConfig},
@@ -23,11 +23,9 @@ impl McpServers {
         Ok(())
     }
 
-    /// Adds them to an engine that has none yet.
-    pub(crate) fn start(&self, engine: &Engine) {
-        for (name, config) in &self.servers {
-            engine.mcp().add_new(name, config.clone()).expect("names that differ and were checked");
-        }
+    /// The pool that begins with them.
+    pub(crate) fn pool(&self, host: McpHost) -> McpPool {
+        McpPool::new(host, self.servers.clone()).expect("names that were checked")
     }
 
     /// Adds those that are as they were to a written configuration.

@@ -65,6 +65,14 @@ impl Providers {
         self.changing.acquire().await.ok()
     }
 
+    /// As [`refresh`](Self::refresh), the first time, and brings the extensions up.
+    pub(crate) async fn begin(&self, yard: &Yard) -> Result<Refresh, EngineError> {
+        let mut report = self.refresh(yard, true).await?;
+        let failed = yard.extensions_ready().await.into_iter();
+        report.failed.extend(failed.map(|(name, reason)| (name, ProviderError::new(reason))));
+        Ok(report)
+    }
+
     /// Gets those ready that are not, asks all for their tools, and puts these into the catalogue.
     pub(crate) async fn refresh(&self, yard: &Yard, first: bool) -> Result<Refresh, EngineError> {
         let _changing = self.changing().await;

@@ -5,6 +5,7 @@ mod basics;
 mod churn;
 mod direct;
 mod embed;
+mod extensions;
 mod fairness;
 mod faults;
 mod forget;

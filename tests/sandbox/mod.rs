@@ -1,5 +1,7 @@
 //! Containers to run code in, on a real daemon. The image is made by `toolyard sandbox build`.
 
+#[cfg(all(feature = "mcp", feature = "python"))]
+mod attached;
 mod by_hand;
 mod cli;
 mod code;

@@ -160,6 +160,7 @@ impl Session {
         }
         let pool = self.callers.pool.upgrade().ok_or("its session has ended")?;
         let session = pool.start_for_caller(&self.name, self.config.shown(&caller.shown));
+        let session = session.ok_or("the engine has stopped")?;
         if sessions.is_empty() {
             tokio::spawn(end_unused(Arc::downgrade(self), isolation.clone()));
         }

@@ -25,7 +25,7 @@ use super::{
     status::{McpError, McpServerStatus},
     tool::McpTool,
 };
-use crate::placement::runtime;
+use crate::{extension::Place, placement::runtime};
 
 /// How many threads the blocking work of a session that is alone may take: name look-ups, files.
 const BLOCKING: usize = 4;
@@ -102,7 +102,7 @@ impl McpSession {
                 Err(reason) => return Err(McpError::NotConnected { server, reason }),
             },
         };
-        let session = Session::start(server, desk, (place, None), Weak::new());
+        let session = Session::start(server, desk, Place::new((place, None)), Weak::new());
         Ok(Self { session: Arc::new(session), persistent: false, _home: home })
     }
 

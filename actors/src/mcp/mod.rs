@@ -25,6 +25,7 @@ mod config;
 mod controller;
 mod desk;
 mod exact;
+mod extension;
 mod handler;
 mod health;
 mod held;
@@ -61,7 +62,6 @@ mod tool;
 mod tries;
 mod wire;
 
-pub(crate) use self::{actor::McpSessionActor, pool::close_sessions};
 pub use self::{
     completion::McpReference,
     config::{Backoff, LinkMode, McpLink, McpServerConfig, ProtocolEra},

@@ -2,15 +2,15 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
-use actix::Addr;
+use actix::{Addr, WeakAddr};
 use futures::{StreamExt, future::select_all, stream};
 use parking_lot::Mutex;
 use tokio::time::timeout;
-use toolyard_contract::{Tool, ToolSpec};
+use toolyard_contract::{SharedTool, ToolSpec};
 
 use super::{
     actor::{Disconnect, McpSessionActor},
@@ -27,7 +27,7 @@ use super::{
     status::{McpError, McpServerStatus},
     tool::McpTool,
 };
-use crate::{CatalogChange, Yard};
+use crate::extension::{HostHandle, Offered as Catalogued, Refused};
 
 /// The longest name of a server, in bytes; only the head of a longer one would show in its tools' names.
 const LONGEST_NAME: usize = 200;
@@ -41,10 +41,15 @@ pub(super) const ASKED_AT_ONCE: usize = 64;
 /// by itself when it breaks, and whose tools are tools of the engine under the names `server_tool`. A server that
 /// fails keeps nothing else out: [`status`](Self::status) says what is wrong.
 #[derive(Clone)]
-pub struct McpPool(Arc<PoolInner>);
+pub struct McpPool(pub(super) Arc<PoolInner>);
 
 pub(super) struct PoolInner {
-    yard: Yard,
+    /// The engine that the tools go to, once it has started.
+    pub(super) engine: OnceLock<HostHandle>,
+    /// The servers to begin with.
+    pub(super) first: Mutex<BTreeMap<String, McpServerConfig>>,
+    /// The sessions to close when the engine stops.
+    started: Mutex<Vec<WeakAddr<McpSessionActor>>>,
     host: Arc<McpHost>,
     notices: NoticeBoard,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
@@ -62,15 +67,23 @@ struct Offered {
     lists: BTreeMap<String, (Arc<Session>, Vec<rmcp::model::Tool>)>,
     /// The tools in the catalogue, by their public names.
     tools: BTreeMap<String, Arc<McpTool>>,
+    catalogued: Catalogued,
     /// What models have been shown.
     names: Names,
 }
 
 impl McpPool {
-    /// Makes an empty pool whose tools go to `yard`, and for whose servers `host` does what they ask.
-    pub fn new(yard: Yard, host: McpHost) -> Self {
+    /// Makes a pool for whose servers `host` does what they ask. It begins with `servers` when the engine starts that it
+    /// is an [extension](crate::Extension) of; before that it has none, and none can be added.
+    ///
+    /// # Errors
+    /// When a name cannot be a server's.
+    pub fn new(host: McpHost, servers: BTreeMap<String, McpServerConfig>) -> Result<Self, McpError> {
+        servers.keys().try_for_each(|name| check_name(name))?;
         let inner = PoolInner {
-            yard,
+            engine: OnceLock::new(),
+            first: Mutex::new(servers),
+            started: Mutex::default(),
             host: Arc::new(host),
             notices: NoticeBoard::new(),
             sessions: Mutex::default(),
@@ -78,7 +91,7 @@ impl McpPool {
             owners: Mutex::default(),
             offered: tokio::sync::Mutex::default(),
         };
-        Self(Arc::new(inner))
+        Ok(Self(Arc::new(inner)))
     }
 
     /// Begins to listen to what the servers say unasked: their logs, and what has changed.
@@ -100,7 +113,7 @@ impl McpPool {
     pub async fn add(&self, name: impl Into<String>, config: McpServerConfig) -> Result<(), McpError> {
         let name = name.into();
         check_name(&name)?;
-        let session = self.0.start(&name, config, Arc::downgrade(&self.0));
+        let session = self.0.start(&name, config, Arc::downgrade(&self.0)).ok_or(McpError::Stopped)?;
         let before = self.0.sessions.lock().insert(name.clone(), session.clone());
         self.0.forget(&name, before).await;
         session.begin_connecting();
@@ -118,7 +131,7 @@ impl McpPool {
         if sessions.contains_key(&name) {
             return Err(McpError::NameInUse { name });
         }
-        let session = self.0.start(&name, config, Arc::downgrade(&self.0));
+        let session = self.0.start(&name, config, Arc::downgrade(&self.0)).ok_or(McpError::Stopped)?;
         session.begin_connecting();
         sessions.insert(name, session);
         Ok(())
@@ -159,7 +172,13 @@ impl McpPool {
     /// # Errors
     /// When there is no such server.
     pub fn tools(&self, server: Option<&str>) -> Result<Vec<ToolSpec>, McpError> {
-        Ok(self.0.yard.activation().filter(self.all_tools(server)?))
+        let all = self.all_tools(server)?;
+        Ok(self
+            .0
+            .engine
+            .get()
+            .and_then(HostHandle::activation)
+            .map_or_else(Vec::new, |active| active.filter(all)))
     }
 
     /// The tools of one server, or of all, also those that are switched off.
@@ -171,9 +190,8 @@ impl McpPool {
         let owners = self.0.owners.lock();
         let is_wanted =
             |name: &str| owners.get(name).is_some_and(|owner| server.is_none_or(|server| server == owner));
-        let catalog = self.0.yard.catalog();
-        let specs = catalog.entries().iter().map(|entry| entry.spec()).filter(|spec| is_wanted(&spec.name));
-        Ok(specs.cloned().collect())
+        let specs = self.0.engine.get().map(HostHandle::specs).unwrap_or_default();
+        Ok(specs.into_iter().filter(|spec| is_wanted(&spec.name)).collect())
     }
 
     /// Connects to one server, or to all at the same time, and waits for it, each for its connect timeout at most.
@@ -296,17 +314,19 @@ pub fn check_name(name: &str) -> Result<(), McpError> {
 }
 
 impl PoolInner {
-    fn start(&self, name: &str, config: McpServerConfig, pool: Weak<Self>) -> Arc<Session> {
-        let shared = &self.yard.shared;
+    /// Starts a session; `None` when there is no engine, or none any more.
+    fn start(&self, name: &str, config: McpServerConfig, pool: Weak<Self>) -> Option<Arc<Session>> {
+        let place = self.engine.get()?.place()?;
         let desk = Desk::new(name, self.host.clone(), self.notices.clone(), Arc::new(config));
-        let place = shared.placement.lock().least();
         let session = Session::start(name.to_owned(), desk, place, pool);
-        shared.note_mcp_session(session.actor());
-        Arc::new(session)
+        let mut started = self.started.lock();
+        started.retain(|session| session.upgrade().is_some());
+        started.push(session.actor().downgrade());
+        Some(Arc::new(session))
     }
 
     /// Starts a session that lists nothing.
-    pub(super) fn start_for_caller(&self, name: &str, config: McpServerConfig) -> Arc<Session> {
+    pub(super) fn start_for_caller(&self, name: &str, config: McpServerConfig) -> Option<Arc<Session>> {
         self.start(name, config, Weak::new())
     }
 
@@ -320,6 +340,17 @@ impl PoolInner {
         }
         tracing::debug!(server = name, "MCP server removed");
         self.disconnect(vec![session], true).await;
+    }
+
+    /// Closes all sessions of an engine that stops, also those of callers.
+    pub(super) async fn close_sessions(&self) {
+        let started = std::mem::take(&mut *self.started.lock());
+        let alive = started.into_iter().filter_map(|session| session.upgrade());
+        stream::iter(alive)
+            .for_each_concurrent(ASKED_AT_ONCE, async |session| {
+                let _ = session.send(Disconnect { for_good: true, drain: Duration::ZERO }).await;
+            })
+            .await;
     }
 
     async fn disconnect(&self, sessions: Vec<Arc<Session>>, for_good: bool) {
@@ -389,42 +420,20 @@ impl PoolInner {
             let servers: Vec<_> = sessions.keys().map(String::as_str).collect();
             offered.wanted(&servers)
         };
-        let mut changes: Vec<(String, CatalogChange)> = Vec::new();
-        for (name, tool) in &offered.tools {
-            if !wanted.contains_key(name) {
-                changes.push((tool.server().to_owned(), CatalogChange::Remove(name.clone())));
-            }
-        }
-        for (name, tool) in &wanted {
-            let shared: Arc<dyn Tool> = tool.clone();
-            let change = match offered.tools.get(name) {
-                Some(before) if before.is_same(tool) => continue,
-                Some(_) => CatalogChange::Replace(shared),
-                None => CatalogChange::Add(shared),
-            };
-            changes.push((tool.server().to_owned(), change));
-        }
+        let Some(engine) = self.engine.get() else { return Vec::new() };
+        let tools = wanted.values().map(|tool| Arc::clone(tool) as SharedTool).collect();
+        let refused = engine.publish(&mut offered.catalogued, tools).await;
+        let problem = |refused: Refused| {
+            let owner = wanted.get(&refused.name).map(|tool| tool.server().to_owned()).unwrap_or_default();
+            (owner, refused.error.to_string())
+        };
+        let refused = refused.into_iter().map(problem).collect();
+        // What is not in the catalogue is tried again with the next list.
         offered.tools = wanted;
-        if changes.is_empty() {
-            return Vec::new();
-        }
-        let all = changes.iter().map(|(_, change)| change.clone()).collect();
-        if self.yard.change_catalog(all).await.is_ok() {
-            return Vec::new();
-        }
-        // One of them is refused; the others need not suffer.
-        let mut refused = Vec::new();
-        for (server, change) in changes {
-            let name = match &change {
-                CatalogChange::Add(tool) | CatalogChange::Replace(tool) => Some(tool.spec().name.clone()),
-                _ => None,
-            };
-            if let Err(error) = self.yard.change_catalog(vec![change]).await {
-                // What is not in the catalogue is tried again with the next list.
-                name.map(|name| offered.tools.remove(&name));
-                refused.push((server, error.to_string()));
-            }
-        }
+        offered.tools.retain(|name, tool| {
+            let there = offered.catalogued.get(name);
+            there.is_some_and(|there| std::ptr::addr_eq(Arc::as_ptr(there), Arc::as_ptr(tool)))
+        });
         refused
     }
 }
@@ -441,7 +450,9 @@ impl Offered {
             for tool in tools {
                 let Some(name) = names.remove(&(server.clone(), tool.name.to_string())) else { continue };
                 let new = McpTool::new(name.clone(), tool, session.clone());
-                wanted.insert(name, Arc::new(new));
+                // One that is the same is let alone.
+                let before = self.tools.get(&name).filter(|before| before.is_same(&new)).cloned();
+                wanted.insert(name, before.unwrap_or_else(|| Arc::new(new)));
             }
         }
         wanted
@@ -452,14 +463,4 @@ impl std::fmt::Debug for McpPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpPool").field("servers", &self.servers()).finish_non_exhaustive()
     }
-}
-
-/// Closes the sessions of an engine that stops.
-pub(crate) async fn close_sessions(sessions: Vec<actix::WeakAddr<McpSessionActor>>) {
-    let alive = sessions.into_iter().filter_map(|session| session.upgrade());
-    stream::iter(alive)
-        .for_each_concurrent(ASKED_AT_ONCE, async |session| {
-            let _ = session.send(Disconnect { for_good: true, drain: Duration::ZERO }).await;
-        })
-        .await;
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use actix::{Actor, Addr, ArbiterHandle};
+use actix::{Actor, Addr};
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::{
@@ -28,7 +28,7 @@ use super::{
     status::{McpServerStatus, McpState},
     subscription::Wanted,
 };
-use crate::{code::CodeGuard, placement::Seat, reply::post};
+use crate::{code::CodeGuard, extension::Place, reply::post};
 
 /// How often it is looked whether calls have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -67,25 +67,20 @@ pub(super) struct Session {
     pub(super) desk: Arc<Desk>,
     pub(super) held: Arc<HeldCalls>,
     pub(super) wanted: Wanted,
-    _seat: Option<Seat>,
+    _place: Place,
     /// File tools do not write what its program is made of.
     _guards: Vec<CodeGuard>,
 }
 
 impl Session {
-    pub(super) fn start(
-        name: String,
-        desk: Desk,
-        (place, seat): (ArbiterHandle, Option<Seat>),
-        pool: Weak<PoolInner>,
-    ) -> Self {
+    pub(super) fn start(name: String, desk: Desk, place: Place, pool: Weak<PoolInner>) -> Self {
         let (config, desk) = (desk.config.clone(), Arc::new(desk));
         let wanted = Wanted::new(BTreeSet::new());
         let open = OpenLink::default();
         let callers = Callers::new(pool.clone());
         let (say, view) = watch::channel(View::default());
         let actor = McpSessionActor::new(desk.clone(), open.clone(), say, wanted.subscribe(), pool);
-        let actor = McpSessionActor::start_in_arbiter(&place, move |_| actor);
+        let actor = McpSessionActor::start_in_arbiter(place.arbiter(), move |_| actor);
         let private = Arc::new(Semaphore::new(config.private_links.max(1)));
         let cut = CancellationToken::new();
         let held = Arc::new(HeldCalls::new());
@@ -102,7 +97,7 @@ impl Session {
             desk,
             held,
             wanted,
-            _seat: seat,
+            _place: place,
             _guards: guards,
         }
     }

@@ -91,6 +91,9 @@ pub enum McpError {
         /// The name.
         name: String,
     },
+    /// There is no engine for servers to live with, or none any more.
+    #[error("the engine has stopped")]
+    Stopped,
     /// The server has no connection.
     #[error("MCP server {server:?}: not connected: {reason}")]
     NotConnected {

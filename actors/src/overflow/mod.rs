@@ -8,7 +8,7 @@ use toolyard_contract::{Detail, Outcome, Output};
 
 use self::keeper::Keeper;
 pub use self::keeper::OverflowConfig;
-use crate::reply::Finished;
+use crate::call_end::Finished;
 
 /// Cuts results that are too large, and keeps them whole.
 #[derive(Debug)]

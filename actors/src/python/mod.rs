@@ -16,6 +16,5 @@ mod worker;
 mod workers;
 
 pub use config::{NanPolicy, PythonConfig, PythonFile};
-pub use files::PythonReport;
-pub(crate) use files::PythonSource;
+pub use files::{PythonFiles, PythonReport};
 pub use interpreter::python_version;

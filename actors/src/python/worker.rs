@@ -21,7 +21,7 @@ use super::frames::{Described, FromWorker, Op, call_frame, cancel_frame};
 use super::lanes::{Go, Lanes, RunCall};
 use super::process::{End, Event, WorkerProcess};
 use crate::code::CodePlace;
-use crate::placement::Seat;
+use crate::extension::Place;
 use crate::reply::MAILBOX;
 
 /// What a file gives.
@@ -69,7 +69,7 @@ pub(super) struct PythonWorkerActor {
     loading: Vec<oneshot::Sender<Result<Loaded, String>>>,
     retiring: Vec<oneshot::Sender<()>>,
     restarting: Vec<oneshot::Sender<()>>,
-    _seat: Option<Seat>,
+    _place: Place,
 }
 
 struct Current {
@@ -114,12 +114,7 @@ struct UnderWay {
 }
 
 impl PythonWorkerActor {
-    pub(super) fn new(
-        config: Arc<PythonConfig>,
-        file: PythonFile,
-        path: PathBuf,
-        seat: Option<Seat>,
-    ) -> Self {
+    pub(super) fn new(config: Arc<PythonConfig>, file: PythonFile, path: PathBuf, place: Place) -> Self {
         Self {
             lanes: Lanes::new(config.threads, config.tasks),
             config,
@@ -132,7 +127,7 @@ impl PythonWorkerActor {
             loading: Vec::new(),
             retiring: Vec::new(),
             restarting: Vec::new(),
-            _seat: seat,
+            _place: place,
         }
     }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
@@ -18,7 +19,10 @@ use super::{
     handle::Sandbox,
     keeper::{Close, Count, Forget, GiveBack, Lease, Release, SandboxPoolActor, WarmUp},
 };
-use crate::{Yard, reply::post};
+use crate::{
+    extension::{Extension, HostHandle},
+    reply::post,
+};
 
 /// How many sandboxes there are, and how long somebody has one. Every field has a default.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +73,8 @@ struct Inner {
 }
 
 impl SandboxPool {
-    /// Makes a pool, which has no place to live yet: see [`start`](Self::start), and [`Yard::host_sandboxes`].
+    /// Makes a pool, which has no place to live yet: see [`start`](Self::start). As an [extension](Extension) of an engine it
+    /// lives there.
     pub fn new(config: SandboxPoolConfig) -> Self {
         let pool = Self::default();
         pool.configure(config);
@@ -227,10 +232,28 @@ impl fmt::Debug for SandboxLease {
     }
 }
 
-impl Yard {
-    /// Lets a pool live on one of the engine's arbiters, and end with the engine.
-    pub fn host_sandboxes(&self, pool: &SandboxPool) {
-        pool.start_on(&self.shared.placement.lock().least().0);
-        self.shared.sandboxes.lock().push(pool.clone());
+/// A pool lives on one of the engine's arbiters and ends with the engine.
+impl Extension for SandboxPool {
+    fn name(&self) -> &'static str {
+        "sandbox"
+    }
+
+    fn start(self: Arc<Self>, host: HostHandle) -> BoxFuture<'static, Result<(), String>> {
+        if let Some(place) = host.place() {
+            self.start_on(place.arbiter());
+        }
+        Box::pin(async { Ok(()) })
+    }
+
+    fn release(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { Self::release(&self).await })
+    }
+
+    fn forget<'a>(&'a self, agent: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(Self::forget(self, agent))
+    }
+
+    fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { Self::close(&self).await })
     }
 }

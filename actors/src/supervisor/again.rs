@@ -7,10 +7,7 @@ use rustc_hash::FxHashMap;
 use toolyard_contract::RunId;
 
 use super::catalog::Entry;
-use crate::{
-    reply::{Finished, ReadyCall},
-    retry::RetryPolicy,
-};
+use crate::{call_end::Finished, mail::ReadyCall, retry::RetryPolicy};
 
 /// Keeps what another try of a call needs. Empty unless a tool is idempotent and retries are on.
 pub(super) struct Retries {

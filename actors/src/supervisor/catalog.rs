@@ -6,19 +6,15 @@ use std::sync::{
 };
 
 use jsonschema::Validator;
-use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use toolyard_contract::{
-    ActivationController, AliasCycle, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey,
-    StateScope, Tool, ToolSpec, absent, hidden, name, names, strict,
+    ActivationController, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey, Tool,
+    ToolSpec, absent, hidden, name, names, strict,
 };
 
-use super::{
-    off::Off,
-    route::{Route, spread},
-};
-use crate::{admission::ToolGates, keys::Key, reply::Finished, state::RowTable};
+use super::{catalog_error::CatalogError, off::Off};
+use crate::{admission::ToolGates, call_end::Finished, keys::Key, rows::RowTable};
 
 /// An immutable snapshot of the tools. A list keeps the one that it started with.
 #[derive(Clone, Default)]
@@ -35,10 +31,11 @@ pub struct Catalog {
 
 /// One tool of a catalogue.
 pub struct Entry {
-    /// Tells its rows from those of others; never used again.
+    /// Tells it and its rows from others; never used again.
     id: u64,
     pub(crate) tool: Arc<dyn Tool>,
-    pub(crate) route: Route,
+    /// What it remembers, if it keeps state.
+    rows: Option<RowTable>,
     /// Its own limits, once for each depth of nested lists.
     gates: Vec<ToolGates>,
     /// Whether the tool is switched on, and at which version of the controller that was asked.
@@ -47,67 +44,13 @@ pub struct Entry {
     output: OnceLock<Result<Validator, String>>,
 }
 
-/// A tool that cannot be registered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CatalogError {
-    /// The name is blank.
-    #[error("a tool has a blank name")]
-    BlankName,
-    /// Another tool has this name, or one that differs only in case.
-    #[error("tool {name:?}: the name is taken by {taken_by:?} (names are compared without case)")]
-    NameTaken {
-        /// The name of the tool that came later.
-        name: String,
-        /// The name of the tool that was there.
-        taken_by: String,
-    },
-    /// A schema of the tool is not a usable JSON Schema.
-    #[error("tool {name:?}: its {which} schema cannot be used: {reason}")]
-    BadSchema {
-        /// The tool.
-        name: String,
-        /// `input` or `output`.
-        which: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// An alias that leads back to itself.
-    #[error(transparent)]
-    AliasCycle(#[from] AliasCycle),
-    /// The code of a tool panicked when it was asked what it is.
-    #[error("a tool panicked when it was asked what it is: {reason}")]
-    Panicked {
-        /// What the panic says.
-        reason: String,
-    },
-    /// A name that no tool has.
-    #[error("no tool is named {name:?}")]
-    Unknown {
-        /// The name as given.
-        name: String,
-    },
-}
-
-impl CatalogError {
-    /// The name of the tool that is the matter, where it has one.
-    pub fn tool(&self) -> Option<&str> {
-        match self {
-            Self::NameTaken { name, .. } | Self::BadSchema { name, .. } | Self::Unknown { name } => {
-                Some(name)
-            }
-            Self::BlankName | Self::AliasCycle(_) | Self::Panicked { .. } => None,
-        }
-    }
-}
-
 impl Entry {
-    pub(crate) fn new(tool: Arc<dyn Tool>, route: Route, gates: Vec<ToolGates>) -> Self {
+    pub(crate) fn new(tool: Arc<dyn Tool>, rows: Option<RowTable>, gates: Vec<ToolGates>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self {
             id: LAST.fetch_add(1, Ordering::Relaxed),
             tool,
-            route,
+            rows,
             gates,
             active: AtomicU64::new(0),
             input: OnceLock::new(),
@@ -117,11 +60,7 @@ impl Entry {
 
     /// A tool that no actor stands behind: its calls can be checked and judged, not sent.
     pub(crate) fn detached(tool: Arc<dyn Tool>) -> Self {
-        Self::new(
-            tool,
-            Route::State { scope: StateScope::Engine, shards: Vec::new(), rows: RowTable::default() },
-            Vec::new(),
-        )
+        Self::new(tool, None, Vec::new())
     }
 
     /// The tool.
@@ -149,19 +88,38 @@ impl Entry {
         Ok(())
     }
 
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What the tool remembers, if it keeps state.
+    pub(crate) fn rows(&self) -> Option<&RowTable> {
+        self.rows.as_ref()
+    }
+
+    /// The key of the row that an agent's calls work on; `None` without state.
+    pub(crate) fn row(&self, agent: Option<&Arc<str>>) -> Option<RowKey> {
+        self.rows.as_ref().map(|rows| rows.key(agent))
+    }
+
+    /// The same among the keys of the whole engine.
     pub(crate) fn row_key(&self, agent: Option<&Arc<str>>) -> Option<Key> {
-        self.route.row(agent).map(|row| Key::Row(self.id, row))
+        self.row(agent).map(|row| Key::Row(self.id, row))
+    }
+
+    pub(crate) fn keeps_state(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Tells whether the row that an agent's calls work on was ever used; `None` without state.
+    pub(crate) fn has_row(&self, agent: Option<&Arc<str>>) -> Option<bool> {
+        self.rows.as_ref().map(|rows| rows.has_row(agent))
     }
 
     /// Which of the tool's actors runs an agent's calls, from 1; `None` where there is one.
     pub(crate) fn shard(&self, agent: Option<&Arc<str>>) -> Option<usize> {
-        match &self.route {
-            Route::State { shards, .. } if shards.len() > 1 => {
-                let row = self.route.row(agent);
-                Some(spread(row.as_ref().and_then(RowKey::agent), shards.len()) + 1)
-            }
-            Route::Tool(_) | Route::State { .. } => None,
-        }
+        let rows = self.rows.as_ref().filter(|rows| rows.shards().len() > 1)?;
+        Some(rows.place_of(&rows.key(agent)) + 1)
     }
 
     /// The gates of this tool, once for each depth of nested lists.
@@ -442,19 +400,5 @@ impl Catalog {
         let is_tool = |name: &str| self.by_name.contains_key(name::key(name).as_ref());
         self.aliases.follow(alias, is_tool)?;
         Ok(())
-    }
-}
-
-/// The place where supervisors find the current catalogue and the first one publishes the next.
-#[derive(Default)]
-pub(crate) struct Published(RwLock<Arc<Catalog>>);
-
-impl Published {
-    pub(crate) fn current(&self) -> Arc<Catalog> {
-        self.0.read().clone()
-    }
-
-    pub(crate) fn publish(&self, catalog: Catalog) {
-        *self.0.write() = Arc::new(catalog);
     }
 }

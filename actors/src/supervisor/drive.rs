@@ -11,21 +11,21 @@ use tokio::{
 use toolyard_contract::{Batch, Outcome, Step, ToolResult};
 
 use super::{
-    Shared,
     again::Retries,
     catalog::Entry,
     gate::{Label, Runnable},
     parking::Parking,
+    route::Ways,
     run::Run,
     waiting::{Admitted, Waiting},
 };
 use crate::{
-    admission::{Admission, AgentPass, Permits, turnstile::Permit},
+    admission::{Admission, AgentPass, turnstile::Permit},
+    call_end::Finished,
     event::{EventKind, WaitsFor},
-    mail::Filed,
+    mail::{Filed, ReadyCall},
     messages::Report,
     moment,
-    reply::{Finished, Group, ReadyCall},
     restart::Readiness,
 };
 
@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// One list on its way.
 pub(crate) struct Driver {
     pub(super) run: Arc<Run>,
-    shared: Arc<Shared>,
+    ways: Ways,
     admission: Arc<Admission>,
     pub(super) batches: Vec<Batch>,
     pub(super) steps: Vec<Step>,
@@ -71,6 +71,7 @@ impl Driver {
     #[allow(clippy::too_many_arguments)] // what one list consists of
     pub(super) fn new(
         run: Arc<Run>,
+        ways: Ways,
         admission: Arc<Admission>,
         agent: AgentPass,
         plan: toolyard_contract::Plan,
@@ -79,11 +80,10 @@ impl Driver {
         parking: Parking,
     ) -> Box<Self> {
         let items = run.labels().len();
-        let shared = run.shared().clone();
         Box::new(Self {
-            retries: Retries::new(shared.retry, run.id()),
+            retries: Retries::new(run.common().retry, run.id()),
             run,
-            shared,
+            ways,
             admission,
             batches: plan.batches,
             steps: plan.steps,
@@ -103,7 +103,7 @@ impl Driver {
 
     /// Runs what is left of the list.
     pub(crate) async fn drive(mut self: Box<Self>) -> Report {
-        let (run, shared) = (self.run.clone(), self.shared.clone());
+        let run = self.run.clone();
         // What does not wait ends when its actors have had their turn; waiting for it would cost more.
         if self.admitting.is_none() && run.mail().is_empty() {
             yield_now().await;
@@ -111,7 +111,7 @@ impl Driver {
         while self.unanswered > 0 {
             let filed = run.mail().take();
             if filed.is_empty() {
-                self.wait(&run, &shared).await;
+                self.wait(&run).await;
             }
             filed.into_iter().for_each(|filed| self.take(filed));
             self.start();
@@ -121,7 +121,7 @@ impl Driver {
     }
 
     /// Waits until there is something to do, and does it; answers are only waited for.
-    async fn wait(&mut self, run: &Run, shared: &Shared) {
+    async fn wait(&mut self, run: &Run) {
         let wake_at = match self.stopped {
             Some(stopped) => Some(moment::after(stopped, GRACE)),
             None => run.deadline(),
@@ -135,7 +135,7 @@ impl Driver {
                 self.send(self.groups.len() - 1);
             }
             () = run.control().changed() => self.obey(),
-            () = shared.shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
+            () = run.common().shutdown.cancelled(), if self.stopped.is_none() => run.control().cancel(),
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => self.late(),
         }
     }
@@ -184,19 +184,22 @@ impl Driver {
     fn send(&mut self, index: usize) {
         let Waiting { entry, calls, told, until } = &mut self.groups[index];
         // The rules may have changed since the list was judged.
-        if !entry.is_active(&self.shared.activation) {
+        if !entry.is_active(&self.run.common().activation) {
             let (calls, error) = (std::mem::take(calls), entry.inactive());
             self.refuse(calls, &Finished::without_output(Outcome::Inactive, error));
             return;
         }
+        let Some(route) = self.ways.of(entry) else {
+            return self.not_started(index, "nothing is there to run it", Duration::ZERO);
+        };
         let gates = &entry.gates()[self.run.depth()];
         let row = entry.row_key(self.run.agent_id());
-        let row = row.as_ref().map(|row| (&self.shared.keys, row));
+        let row = row.as_ref().map(|row| (&self.run.common().keys, row));
         let way = self.admission.way(&self.agent, gates, entry.is_blocking(), row);
         // Of calls on one row that block, or that a rate counts, those behind the first would only come back.
         let chunk = if row.is_some() && (entry.is_blocking() || way.has_rate()) { 1 } else { CHUNK };
         while !calls.is_empty() {
-            let most = match entry.route.readiness(self.run.agent_id()) {
+            let most = match route.readiness(self.run.agent_id().map(AsRef::as_ref)) {
                 Readiness::Ready => chunk,
                 Readiness::Probe => 1,
                 Readiness::Wait(until) => {
@@ -227,7 +230,7 @@ impl Driver {
                 return self.send(index);
             }
             *until = None;
-            send_some(&self.run, entry, calls, permits);
+            route.send(&self.run, entry, calls, permits);
         }
     }
 
@@ -260,16 +263,20 @@ impl Driver {
                 *until = None;
                 // An actor may have died meanwhile, or the tool was switched off; then the permit
                 // goes back.
-                let readiness = entry.route.readiness(self.run.agent_id());
-                let ready = matches!(readiness, Readiness::Ready | Readiness::Probe);
-                if ready && !calls.is_empty() && entry.is_active(&self.shared.activation) {
+                let agent = self.run.agent_id().map(AsRef::as_ref);
+                let route = self.ways.of(entry).map(|route| (route, route.readiness(agent)));
+                let ready = route.filter(|(_, now)| matches!(now, Readiness::Ready | Readiness::Probe));
+                if let Some((route, readiness)) = ready
+                    && !calls.is_empty()
+                    && entry.is_active(&self.run.common().activation)
+                {
                     if permits.has_row() && readiness == Readiness::Ready && !entry.is_blocking() {
                         // Calls that end at once have the row together: one by one would cost a way each.
                         let gates = &entry.gates()[self.run.depth()];
                         let way = self.admission.way(&self.agent, gates, false, None);
                         way.widen(&mut permits, calls.len().min(CHUNK) - 1);
                     }
-                    send_some(&self.run, entry, calls, permits);
+                    route.send(&self.run, entry, calls, permits);
                 } else {
                     drop(permits);
                 }
@@ -478,17 +485,6 @@ impl Drop for Driver {
 /// Waits for the next group that got permits, or did not; `None` when nobody waits.
 async fn next(admitting: &mut Admitting) -> Option<(usize, Admitted)> {
     admitting.as_mut()?.next().await
-}
-
-/// Sends as many calls of a group as there are permits.
-fn send_some(run: &Arc<Run>, entry: &Arc<Entry>, calls: &mut VecDeque<ReadyCall>, permits: Permits) {
-    let calls: Vec<ReadyCall> = if permits.count() >= calls.len() {
-        std::mem::take(calls).into()
-    } else {
-        calls.drain(..permits.count()).collect()
-    };
-    let message = Group { run: run.clone(), entry: entry.clone(), calls: calls.into_iter(), permits };
-    entry.route.post(message);
 }
 
 fn result(index: usize, label: Label, finished: Finished) -> ToolResult {

@@ -8,22 +8,19 @@ use std::{
 use compact_str::CompactString;
 use futures::{StreamExt, stream::FuturesUnordered};
 use toolyard_contract::{
-    ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision, Plan,
-    Runner, ToolCall, ToolPattern, Verdict,
+    ActivationController, Arguments, BadCall, CallId, DecisionContext, Outcome, ParallelDecision,
+    PermissionCheck, Plan, Runner, ToolCall, ToolPattern, Verdict,
     arguments::{Injected, inject, without_filled},
     canonical::with_canonical_numbers,
     names, plan,
     runner::no_state,
 };
 
-use super::{
-    catalog::{Catalog, Entry},
-    parking::Asking,
-};
+use super::catalog::{Catalog, Entry};
 use crate::{
+    call_end::Finished,
     messages::ExecuteOptions,
     permission::{Judged, Permissions},
-    reply::Finished,
 };
 
 /// The tools that one list sees: the engine's, then those declared for the list alone.
@@ -117,6 +114,16 @@ pub(crate) struct Gated {
     pub(crate) runnable: Vec<Runnable>,
     /// Their order.
     pub(crate) plan: Plan,
+}
+
+/// A call that the policy wants to be asked about.
+pub(crate) struct Asking {
+    pub(crate) position: u32,
+    pub(crate) entry: Arc<Entry>,
+    /// The model's own arguments.
+    pub(crate) arguments: String,
+    pub(crate) check: PermissionCheck,
+    pub(crate) rule: String,
 }
 
 /// What an answer echoes.
@@ -247,7 +254,7 @@ fn permit(
     }
     let standing = options.standing(position as usize);
     let (agent, filled) = (options.agent.as_deref(), std::mem::take(&mut fit.filled));
-    let judged = permissions.judge(entry, position, arguments, filled, agent, standing)?;
+    let judged = permissions.judge(&*entry.tool, position, arguments, filled, agent, standing)?;
     Ok(judged.map(|judged| Judged { arguments: fit.own_arguments.take(), ..judged }))
 }
 
@@ -276,12 +283,12 @@ fn fit(
         return Err(Finished::without_output(Outcome::Inactive, error));
     }
     if let Some(runner) = &options.runner
-        && entry.route.keeps_state()
+        && entry.keeps_state()
         && !takes_state(&**runner, entry)
     {
         return Err(Finished::without_output(Outcome::NotStarted, no_state(&entry.spec().name)));
     }
-    if let Some(row) = entry.route.row(options.agent.as_ref())
+    if let Some(row) = entry.row(options.agent.as_ref())
         && options.ancestry.held.iter().any(|(tool, held)| *tool == entry.spec().name && *held == row)
     {
         let error = format!("tool {name:?}: it is at work on this state and cannot call itself on it");

@@ -10,8 +10,10 @@ use super::{
     control::RunControl,
     drive::Driver,
     gate::{Gate, Gated, Runnable, Scope},
+    nested::WithGuests,
     parking::Parking,
-    run::Run,
+    route::Ways,
+    run::{Run, RunsNested},
 };
 use crate::{
     admission::{Admission, AgentPass, turnstile::Permit},
@@ -33,6 +35,7 @@ pub(crate) struct Judging {
     pub(super) admission: Arc<Admission>,
     pub(super) agent: AgentPass,
     pub(super) scope: Scope,
+    pub(super) ways: Ways,
     pub(super) gate: Gate,
     pub(super) options: ExecuteOptions,
     pub(super) control: RunControl,
@@ -62,11 +65,16 @@ impl Judging {
 
     /// Plans and starts a list that has been judged.
     fn launch(self) -> Box<Driver> {
-        let Self { shared, admission, agent, scope, gate, options, control, permit } = self;
+        let Self { shared, admission, agent, scope, ways, gate, options, control, permit } = self;
         let Gated { labels, refused, asking, judged, runnable, plan } = gate.plan();
         let id = RunId(shared.runs.fetch_add(1, Ordering::Relaxed) + 1);
-        let mut run = Run::new(id, &shared, &options, scope, labels, control);
-        let mut parking = Parking::new(&shared, &options);
+        let common = shared.common.clone();
+        let nested: Arc<dyn RunsNested> = match &ways.guests {
+            Some(guests) => Arc::new(WithGuests { shared, guests: guests.clone() }),
+            None => shared,
+        };
+        let mut run = Run::new(id, &common, nested, &options, scope, labels, control);
+        let mut parking = Parking::new(&common, &options);
         if run.listens() {
             run.emit(EventKind::ListAccepted {
                 calls: run.labels().len(),
@@ -78,7 +86,7 @@ impl Judging {
                     call: run.info(judged.position),
                     check: judged.check.clone(),
                     decision: judged.decision.clone(),
-                    version: shared.permissions.version(),
+                    version: common.permissions.version(),
                 });
             }
             tell_plan(&run, &plan, &runnable);
@@ -88,7 +96,7 @@ impl Judging {
         let run = Arc::new(run);
         let parked: Vec<_> =
             asking.into_iter().map(|asking| (asking.position, parking.park(asking, run.labels()))).collect();
-        let mut driver = Driver::new(run, admission, agent, plan, runnable, permit, parking);
+        let mut driver = Driver::new(run, ways, admission, agent, plan, runnable, permit, parking);
         for (position, finished) in refused.into_iter().chain(parked) {
             driver.settle(position, finished);
         }

@@ -8,14 +8,19 @@
 //! ```
 
 mod again;
+pub(crate) mod ancestry;
 pub(crate) mod catalog;
+pub(crate) mod catalog_error;
+pub(crate) mod common;
 pub(crate) mod control;
 mod drive;
 pub(crate) mod gate;
 mod judging;
-pub(crate) mod nested;
+mod nested;
 mod off;
 pub(crate) mod parking;
+mod preview;
+pub(crate) mod published;
 pub(crate) mod route;
 pub(crate) mod run;
 mod waiting;
@@ -33,76 +38,52 @@ use futures::{StreamExt, stream::FuturesUnordered};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use toolyard_contract::{ActivationController, StatePart, StateScope, Tool, ToolSpec};
+use toolyard_contract::{StatePart, StateScope, Tool, ToolSpec};
 
 use self::{
-    catalog::{Catalog, CatalogError, Entry, Published},
+    catalog::{Catalog, Entry},
+    catalog_error::CatalogError,
+    common::Common,
     gate::{Scope, gate},
     judging::{Begun, Judging},
-    route::Route,
+    published::{Current, Published},
+    route::{Route, Routes, Ways},
 };
 use crate::{
     activity::{Activity, InUse},
     admission::{Admission, ToolGates, turnstile::Permit},
+    extension::Extensions,
     guard::{await_host, start_guarded},
-    keys::KeyTable,
     messages::{
         CatalogChange, ChangeCatalog, EngineError, ExecuteCalls, ExecuteOptions, PlanCalls, Preview, Report,
         Stop,
     },
-    observe::Observers,
-    overflow::Overflow,
-    permission::Permissions,
     placement::{Placement, Seat},
     reply::MAILBOX,
     restart::{Home, RestartPolicy},
-    retry::RetryPolicy,
-    state::{RowTable, StateActor, StateOrigin},
+    rows::RowTable,
+    state::StateActor,
     tool::{Spawner, ToolActor},
     watch::Watch,
 };
 
 /// What the supervisors of one engine share.
 pub(crate) struct Shared {
+    pub(crate) common: Arc<Common>,
     pub(crate) published: Published,
     /// Who has lists under way.
     pub(crate) activity: Arc<Activity>,
-    /// The engine's limits, once for each depth of nested lists: a list never waits for permits that
-    /// a call around it holds.
-    pub(crate) admissions: Vec<Arc<Admission>>,
-    /// What one call at a time may have.
-    pub(crate) keys: Arc<KeyTable>,
-    pub(crate) observers: Arc<Observers>,
-    /// Where results go that are too large.
-    pub(crate) overflow: Overflow,
-    /// How long a call may take where neither tool nor list says. `None`: no limit.
-    pub(crate) timeout: Option<Duration>,
-    /// How long a list may take where it does not say. `None`: no limit.
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) activation: ActivationController,
     /// Where tool futures that wait are driven; `None`: on their actor's arbiter.
     pub(crate) tool_runtime: Option<Handle>,
-    pub(crate) permissions: Permissions,
-    /// Which state the rows of all tools are.
-    pub(crate) origin: StateOrigin,
     pub(crate) restarts: RestartPolicy,
     /// Finds tools that block their arbiter.
     pub(crate) watch: Arc<Watch>,
     pub(crate) runs: AtomicU64,
     pub(crate) closed: AtomicBool,
-    pub(crate) shutdown: CancellationToken,
     /// Cancelled when nobody drives the actors any more.
     pub(crate) gone: CancellationToken,
     pub(crate) placement: Mutex<Placement>,
-    #[cfg(feature = "python")]
-    pub(crate) python: Mutex<Vec<crate::python::PythonSource>>,
-    /// The sessions to close when the engine stops.
-    #[cfg(feature = "mcp")]
-    pub(crate) mcp_sessions: Mutex<Vec<actix::WeakAddr<crate::mcp::McpSessionActor>>>,
-    /// The pools to close when the engine stops.
-    #[cfg(feature = "docker")]
-    pub(crate) sandboxes: Mutex<Vec<crate::sandbox::SandboxPool>>,
+    pub(crate) extensions: Extensions,
 }
 
 /// Takes lists of calls and runs them on the tools' actors.
@@ -128,12 +109,12 @@ impl Handler<ExecuteCalls> for SupervisorActor {
     type Result = ResponseFuture<Result<Report, EngineError>>;
 
     fn handle(&mut self, message: ExecuteCalls, _: &mut Self::Context) -> Self::Result {
-        match self.shared.begin_now(message) {
+        match self.shared.begin_now(message, None) {
             // The common case: the first calls are on their way before this handler returns.
             Ok(Ok(begun)) => Box::pin(async move { Ok(begun.finish().await) }),
             Ok(Err(message)) => {
                 let shared = self.shared.clone();
-                Box::pin(async move { Ok(shared.begin_later(message).await?.finish().await) })
+                Box::pin(async move { Ok(shared.begin_later(message, None).await?.finish().await) })
             }
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
@@ -146,9 +127,11 @@ impl Handler<PlanCalls> for SupervisorActor {
     fn handle(&mut self, PlanCalls { calls, options }: PlanCalls, _: &mut Self::Context) -> Self::Result {
         let shared = self.shared.clone();
         Box::pin(async move {
-            let mut gate = gate(&shared.scope(&options)?, calls, &options, &shared.permissions);
+            let permissions = &shared.common.permissions;
+            let (scope, _actors) = shared.scope(&options, None)?;
+            let mut gate = gate(&scope, calls, &options, permissions);
             gate.decide(&options).await;
-            Ok(Preview::new(gate.plan(), shared.permissions.version()))
+            Ok(gate.plan().preview(permissions.version()))
         })
     }
 }
@@ -160,21 +143,10 @@ impl Handler<Stop> for SupervisorActor {
         let shared = self.shared.clone();
         Box::pin(async move {
             shared.drain(patience).await;
-            #[cfg(feature = "mcp")]
-            {
-                let sessions = std::mem::take(&mut *shared.mcp_sessions.lock());
-                crate::mcp::close_sessions(sessions).await;
-            }
             shared.let_go(true).await;
-            #[cfg(feature = "docker")]
-            {
-                let pools = std::mem::take(&mut *shared.sandboxes.lock());
-                for pool in pools {
-                    pool.close().await;
-                }
-            }
+            shared.extensions.close().await;
             // Tool and state actors end with their last address.
-            shared.published.publish(Catalog::default());
+            shared.published.publish(Catalog::default(), Routes::default());
             shared.placement.lock().stop();
         })
     }
@@ -194,18 +166,11 @@ fn visitor(options: &ExecuteOptions) -> Option<&Arc<str>> {
 }
 
 impl Shared {
-    /// Remembers a session for the engine's end.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn note_mcp_session(&self, session: &actix::Addr<crate::mcp::McpSessionActor>) {
-        let mut sessions = self.mcp_sessions.lock();
-        sessions.retain(|session| session.upgrade().is_some());
-        sessions.push(session.downgrade());
-    }
-
     /// Gates, plans and starts a list, or as much of that as can be done without waiting.
     fn begin(
         self: &Arc<Self>,
         message: ExecuteCalls,
+        guests: Option<Arc<Routes>>,
         permit: Permit,
         in_use: InUse,
     ) -> Result<Begun, EngineError> {
@@ -220,36 +185,45 @@ impl Shared {
         if calls.len() > most {
             return Err(EngineError::ListTooLong { most, calls: calls.len() });
         }
-        let scope = self.scope(&options)?;
-        let gate = gate(&scope, calls, &options, &self.permissions);
+        let (scope, ways) = self.scope(&options, guests)?;
+        let gate = gate(&scope, calls, &options, &self.common.permissions);
         let shared = self.clone();
-        Ok(Judging { shared, admission, agent, scope, gate, options, control, permit }.begin())
+        Ok(Judging { shared, admission, agent, scope, ways, gate, options, control, permit }.begin())
     }
 
     /// Begins, or gives the list back when too many are under way.
     fn begin_now(
         self: &Arc<Self>,
         message: ExecuteCalls,
+        guests: Option<Arc<Routes>>,
     ) -> Result<Result<Begun, ExecuteCalls>, EngineError> {
         let admission = self.admission(message.options.ancestry.depth)?;
         let Some(in_use) = self.activity.enter(visitor(&message.options)) else { return Ok(Err(message)) };
         match admission.lists.try_take(1) {
-            Some(permit) => self.begin(message, permit, in_use).map(Ok),
+            Some(permit) => self.begin(message, guests, permit, in_use).map(Ok),
             None => Ok(Err(message)),
         }
     }
 
-    /// Runs a list as the task that calls this.
-    pub(crate) async fn run_here(self: &Arc<Self>, message: ExecuteCalls) -> Result<Report, EngineError> {
-        let begun = match self.begin_now(message)? {
+    /// Runs a list as the task that calls this. `guests` are the ways to the tools that a list around it brought along.
+    pub(crate) async fn run_here(
+        self: &Arc<Self>,
+        message: ExecuteCalls,
+        guests: Option<Arc<Routes>>,
+    ) -> Result<Report, EngineError> {
+        let begun = match self.begin_now(message, guests.clone())? {
             Ok(begun) => begun,
-            Err(message) => self.clone().begin_later(message).await?,
+            Err(message) => self.clone().begin_later(message, guests).await?,
         };
         Ok(begun.finish().await)
     }
 
     /// Waits until fewer lists are under way, then begins.
-    pub(crate) async fn begin_later(self: Arc<Self>, message: ExecuteCalls) -> Result<Begun, EngineError> {
+    async fn begin_later(
+        self: Arc<Self>,
+        message: ExecuteCalls,
+        guests: Option<Arc<Routes>>,
+    ) -> Result<Begun, EngineError> {
         let admission = self.admission(message.options.ancestry.depth)?;
         let limits = &admission.limits;
         let turn = admission.turn(message.options.agent.as_ref());
@@ -258,7 +232,7 @@ impl Shared {
             (admission.lists.take(&turn).await, in_use)
         };
         match timeout(limits.admission_timeout, admitted).await {
-            Ok((permit, in_use)) => self.begin(message, permit, in_use),
+            Ok((permit, in_use)) => self.begin(message, guests, permit, in_use),
             Err(_) => Err(EngineError::Overloaded {
                 lists: limits.max_lists,
                 retry_after: limits.admission_timeout,
@@ -267,16 +241,17 @@ impl Shared {
     }
 
     fn admission(&self, depth: usize) -> Result<&Arc<Admission>, EngineError> {
-        self.admissions.get(depth).ok_or(EngineError::TooDeep { most: self.admissions.len() - 1 })
+        let admissions = &self.common.admissions;
+        admissions.get(depth).ok_or(EngineError::TooDeep { most: admissions.len() - 1 })
     }
 
     /// Takes no more lists, waits up to `patience` for those under way, then cancels what is left
     /// and waits for its answers.
     pub(crate) async fn drain(&self, patience: Duration) {
         self.closed.store(true, Ordering::Release);
-        let no_lists = || self.admissions[0].lists.idle();
+        let no_lists = || self.common.admissions[0].lists.idle();
         if timeout(patience, no_lists()).await.is_err() {
-            self.shutdown.cancel();
+            self.common.shutdown.cancel();
             // Every list answers within its grace; the bound is for a starved arbiter.
             let _ = timeout(Duration::from_secs(10), no_lists()).await;
         }
@@ -285,7 +260,7 @@ impl Shared {
     /// Lets the tools let go of what they hold, within bounds: for good, or until their next calls.
     pub(crate) async fn let_go(&self, for_good: bool) {
         const PATIENCE: Duration = Duration::from_secs(10);
-        let catalog = self.published.current();
+        let catalog = self.published.catalog();
         let letting_go: FuturesUnordered<_> = catalog
             .entries()
             .iter()
@@ -299,22 +274,32 @@ impl Shared {
         let _ = timeout(PATIENCE, letting_go.collect::<Vec<_>>()).await;
     }
 
-    /// The tools that a list sees. Those that it brought along live on this arbiter.
-    fn scope(&self, options: &ExecuteOptions) -> Result<Scope, CatalogError> {
-        let (catalog, activation) = (self.published.current(), self.activation.clone());
+    /// The tools that a list sees, and the ways to them. Those that it brought along live on this arbiter.
+    fn scope(
+        &self,
+        options: &ExecuteOptions,
+        inherited: Option<Arc<Routes>>,
+    ) -> Result<(Scope, Ways), CatalogError> {
+        let Current { catalog, routes: own } = self.published.current();
+        let activation = self.common.activation.clone();
         let only = options.ancestry.only.clone();
         if options.guests.is_empty() {
-            return Ok(Scope { catalog, guests: options.ancestry.guests.clone(), activation, only });
+            let scope = Scope { catalog, guests: options.ancestry.guests.clone(), activation, only };
+            return Ok((scope, Ways { own, guests: inherited }));
         }
-        let (mut guests, here) = (Catalog::default(), Arbiter::current());
+        let (mut guests, mut routes, here) = (Catalog::default(), Routes::default(), Arbiter::current());
         guarded(|| {
             for tool in &options.guests {
-                let route = self.route(&**tool, &here, None, std::slice::from_ref(&here));
-                guests.add(Entry::new(tool.clone(), route, self.gates(tool.spec(), None)))?;
+                let gates = self.gates(tool.spec(), None);
+                let (rows, route) = self.route(&**tool, &here, None, std::slice::from_ref(&here));
+                let entry = Entry::new(tool.clone(), rows, gates);
+                routes.add(&entry, route);
+                guests.add(entry)?;
             }
             Ok(())
         })?;
-        Ok(Scope { catalog, guests: Some(Arc::new(guests)), activation, only })
+        let scope = Scope { catalog, guests: Some(Arc::new(guests)), activation, only };
+        Ok((scope, Ways { own, guests: Some(Arc::new(routes)) }))
     }
 
     /// Makes all changes, or none.
@@ -323,44 +308,58 @@ impl Shared {
     }
 
     fn make_changes(&self, changes: Vec<CatalogChange>) -> Result<(), CatalogError> {
-        let mut next = Catalog::clone(&self.published.current());
+        let current = self.published.current();
+        let (mut next, mut routes) = (Catalog::clone(&current.catalog), Routes::clone(&current.routes));
         for change in changes {
             match change {
-                CatalogChange::Add(tool) => next.add(self.entry(&tool, None)?)?,
+                CatalogChange::Add(tool) => next.add(self.entry(&tool, None, &mut routes)?)?,
                 CatalogChange::Replace(tool) => {
                     let old = next.own(&tool.spec().name).cloned();
-                    next.replace(self.entry(&tool, old.as_deref())?)?;
+                    next.replace(self.entry(&tool, old.as_deref(), &mut routes)?)?;
                 }
                 CatalogChange::Put(tool) => match next.own(&tool.spec().name).cloned() {
                     Some(old) if old.spec().name == tool.spec().name => {
-                        next.replace(self.entry(&tool, Some(&old))?)?;
+                        next.replace(self.entry(&tool, Some(&old), &mut routes)?)?;
                     }
-                    _ => next.add(self.entry(&tool, None)?)?,
+                    _ => next.add(self.entry(&tool, None, &mut routes)?)?,
                 },
                 CatalogChange::Remove(name) => next.remove(&name)?,
                 CatalogChange::Alias(alias, name) => next.add_alias(&alias, &name)?,
                 CatalogChange::Off { name, remedy } => next.off.add(&name, &remedy),
             }
         }
-        self.published.publish(next);
+        routes.keep(&next);
+        self.published.publish(next, routes);
         Ok(())
     }
 
     /// Gives a tool actors of its own, after a look at its schemas.
-    fn entry(&self, tool: &Arc<dyn Tool>, replaced: Option<&Entry>) -> Result<Entry, CatalogError> {
+    fn entry(
+        &self,
+        tool: &Arc<dyn Tool>,
+        replaced: Option<&Entry>,
+        routes: &mut Routes,
+    ) -> Result<Entry, CatalogError> {
         let placement = self.placement.lock();
         let all: Vec<_> = placement.arbiters().cloned().collect();
         let (place, seat) = placement.least();
         let gates = self.gates(tool.spec(), replaced);
-        let entry = Entry::new(tool.clone(), self.route(&**tool, &place, seat, &all), gates);
+        let (rows, route) = self.route(&**tool, &place, seat, &all);
+        let entry = Entry::new(tool.clone(), rows, gates);
         entry.check_schemas()?;
+        routes.add(&entry, route);
         Ok(entry)
     }
 
     /// The gates of a tool for each depth of nested lists.
     fn gates(&self, spec: &ToolSpec, replaced: Option<&Entry>) -> Vec<ToolGates> {
-        let limits = &self.admissions[0].limits;
-        ToolGates::for_depths(limits, spec, self.admissions.len(), replaced.map_or(&[], Entry::gates))
+        let admissions = &self.common.admissions;
+        ToolGates::for_depths(
+            &admissions[0].limits,
+            spec,
+            admissions.len(),
+            replaced.map_or(&[], Entry::gates),
+        )
     }
 
     /// Starts the actors of a tool: one at `place`, or with a row for each agent one on each arbiter.
@@ -370,21 +369,21 @@ impl Shared {
         place: &ArbiterHandle,
         mut seat: Option<Seat>,
         all: &[ArbiterHandle],
-    ) -> Route {
+    ) -> (Option<RowTable>, Route) {
         let spawner = Spawner(self.tool_runtime.clone());
         let watched = (tool.spec().name.as_str(), &*self.watch);
         let Some(StatePart { scope, shard, .. }) = tool.state() else {
             let place = place.clone();
-            return Route::Tool(Home::new(self.restarts.clone(), watched, seat, move |pulse| {
+            let home = Home::new(self.restarts.clone(), watched, seat, move |pulse| {
                 let spawner = spawner.clone();
                 ToolActor::start_in_arbiter(&place, move |_| ToolActor::new(spawner, pulse))
-            }));
+            });
+            return (None, Route::Tool(home));
         };
         let places = if scope == StateScope::Agent { all } else { std::slice::from_ref(place) };
         let shards =
             std::iter::once(shard).chain(std::iter::repeat_with(|| tool.state()).flatten().map(|s| s.shard));
-        let rows: RowTable =
-            places.iter().zip(shards).map(|(_, shard)| Arc::new(Mutex::new(shard))).collect();
+        let rows = RowTable::new(scope, shards.take(places.len()));
         let homes = places.iter().cloned().zip(rows.shards()).map(|(place, shard)| {
             let (shard, spawner) = (shard.clone(), spawner.clone());
             Home::new(self.restarts.clone(), watched, seat.take(), move |pulse| {
@@ -392,7 +391,8 @@ impl Shared {
                 StateActor::start_in_arbiter(&place, move |_| StateActor::new(shard, spawner, pulse))
             })
         });
-        Route::State { scope, shards: homes.collect(), rows }
+        let homes = homes.collect();
+        (Some(rows), Route::State(homes))
     }
 }
 

@@ -2,30 +2,73 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use tokio::time::Instant;
-use toolyard_contract::{InjectPolicy, RowKey, RunId, SubmitOptions, ToolPattern};
+use toolyard_contract::{InjectPolicy, SubmitError, SubmitOptions, ToolCall, ToolResult};
 
-use super::{catalog::Catalog, run::Run};
-use crate::messages::ExecuteOptions;
+use super::{
+    Shared,
+    ancestry::Ancestry,
+    route::Routes,
+    run::{Run, RunsNested},
+};
+use crate::messages::{ExecuteCalls, ExecuteOptions};
 
-/// Where a list comes from.
-#[derive(Clone, Default)]
-pub(crate) struct Ancestry {
-    /// How many calls it is nested in.
-    pub(crate) depth: usize,
-    /// The rows on which those are at work, by tool.
-    pub(crate) held: Vec<(String, RowKey)>,
-    /// The call that submitted it.
-    pub(crate) parent: Option<(RunId, usize)>,
-    /// The tools that were declared for the lists around it: the same actors and rows, not others like them.
-    pub(crate) guests: Option<Arc<Catalog>>,
-    /// Patterns of the tools that it may call; each list of them was set by a call around it, and all count.
-    pub(crate) only: Vec<Arc<[ToolPattern]>>,
+impl RunsNested for Shared {
+    fn run_nested(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        position: usize,
+        deadline: Option<std::time::Instant>,
+        calls: Vec<ToolCall>,
+        options: SubmitOptions,
+    ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
+        Box::pin(async move { self.run_child(&run, position, deadline, calls, options, None).await })
+    }
+}
+
+/// What runs the lists inside of a list that brought tools along: those have them too.
+pub(super) struct WithGuests {
+    pub(super) shared: Arc<Shared>,
+    pub(super) guests: Arc<Routes>,
+}
+
+impl RunsNested for WithGuests {
+    fn run_nested(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        position: usize,
+        deadline: Option<std::time::Instant>,
+        calls: Vec<ToolCall>,
+        options: SubmitOptions,
+    ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
+        Box::pin(async move {
+            let guests = Some(self.guests.clone());
+            self.shared.run_child(&run, position, deadline, calls, options, guests).await
+        })
+    }
+}
+
+impl Shared {
+    async fn run_child(
+        self: &Arc<Self>,
+        run: &Run,
+        position: usize,
+        deadline: Option<std::time::Instant>,
+        calls: Vec<ToolCall>,
+        options: SubmitOptions,
+        guests: Option<Arc<Routes>>,
+    ) -> Result<Vec<ToolResult>, SubmitError> {
+        let options = run.options_of_child(position, deadline, options);
+        let report = self.run_here(ExecuteCalls::new(calls, options), guests).await;
+        let report = report.map_err(|error| SubmitError { reason: error.to_string() })?;
+        Ok(report.without_requests().results)
+    }
 }
 
 impl Run {
     /// How a list inside the call at `position` is run.
-    pub(super) fn options_of_child(
+    fn options_of_child(
         &self,
         position: usize,
         deadline: Option<std::time::Instant>,
@@ -54,8 +97,7 @@ impl Run {
         let (around, scope) = (self.ancestry(), self.scope());
         let mut held = around.held.clone();
         let entry = self.labels().get(position).and_then(|label| scope.get(&label.tool));
-        let row = |entry: &super::catalog::Entry| entry.route.row(self.agent_id());
-        held.extend(entry.and_then(|entry| Some((entry.spec().name.clone(), row(entry)?))));
+        held.extend(entry.and_then(|entry| Some((entry.spec().name.clone(), entry.row(self.agent_id())?))));
         Ancestry {
             depth: around.depth + 1,
             held,

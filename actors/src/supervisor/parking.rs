@@ -11,25 +11,14 @@ use toolyard_contract::{
 };
 
 use super::{
-    Shared,
-    catalog::Entry,
-    gate::{Label, Scope},
+    common::Common,
+    gate::{Asking, Label, Scope},
 };
-use crate::{messages::ExecuteOptions, permission::Permissions, reply::Finished};
-
-/// A call that the policy wants to be asked about.
-pub(crate) struct Asking {
-    pub(crate) position: u32,
-    pub(crate) entry: Arc<Entry>,
-    /// The model's own arguments.
-    pub(crate) arguments: String,
-    pub(crate) check: toolyard_contract::PermissionCheck,
-    pub(crate) rule: String,
-}
+use crate::{call_end::Finished, messages::ExecuteOptions, permission::Permissions};
 
 /// The calls of one list that wait.
 pub(crate) struct Parking {
-    shared: Arc<Shared>,
+    common: Arc<Common>,
     agent: Option<Arc<str>>,
     injected: Option<Arc<Map<String, Value>>>,
     inject_policy: InjectPolicy,
@@ -39,9 +28,9 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    pub(super) fn new(shared: &Arc<Shared>, options: &ExecuteOptions) -> Self {
+    pub(super) fn new(common: &Arc<Common>, options: &ExecuteOptions) -> Self {
         Self {
-            shared: shared.clone(),
+            common: common.clone(),
             agent: options.agent.clone(),
             injected: options.injected.clone(),
             inject_policy: options.inject_policy,
@@ -82,8 +71,8 @@ impl Parking {
     fn mark_states(&mut self, scope: &Scope) {
         for call in &mut self.calls {
             let entry = scope.get(&call.call.tool);
-            let used = entry.and_then(|entry| entry.route.has_row(self.agent.as_ref()));
-            call.state = used.map(|used| self.shared.origin.mark(used));
+            let used = entry.and_then(|entry| entry.has_row(self.agent.as_ref()));
+            call.state = used.map(|used| self.common.origin.mark(used));
         }
     }
 
@@ -144,7 +133,7 @@ impl Parking {
     }
 
     fn permissions(&self) -> &Permissions {
-        &self.shared.permissions
+        &self.common.permissions
     }
 }
 

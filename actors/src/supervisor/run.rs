@@ -8,27 +8,40 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::{runtime::Handle, time::Instant};
 use toolyard_contract::{
     CallHost, CallId, Failure, InjectPolicy, Outcome, PermissionCheck, RunId, Runner, Standing, SubmitError,
-    SubmitOptions, ToolCall, ToolResult, ToolSpec, Verdict, result::micros,
+    SubmitOptions, Tool, ToolCall, ToolResult, ToolSpec, Verdict, result::micros,
 };
 use tracing::{Span, field::Empty};
 
 use super::{
-    Shared,
+    ancestry::Ancestry,
     catalog::Entry,
+    common::Common,
     control::RunControl,
     gate::{Label, Scope},
-    nested::Ancestry,
 };
 use crate::{
     admission::Admission,
+    call_end::Finished,
     event::{CallInfo, EventKind, WaitsFor},
-    mail::{Answers, Filed, Mail},
-    messages::{ExecuteCalls, ExecuteOptions},
+    mail::{Answers, Filed, Mail, ReadyCall},
+    messages::ExecuteOptions,
     moment,
     permission::{Judged, Passed},
-    reply::{Finished, ReadyCall},
     unbegun::Unbegun,
 };
+
+/// Runs the lists that the calls of a list submit: whoever supervises the list.
+pub(crate) trait RunsNested: Send + Sync {
+    /// Runs a list inside the call at `position` of `run`.
+    fn run_nested(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        position: usize,
+        deadline: Option<std::time::Instant>,
+        calls: Vec<ToolCall>,
+        options: SubmitOptions,
+    ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>>;
+}
 
 /// One list under way.
 pub(crate) struct Run {
@@ -51,7 +64,8 @@ pub(crate) struct Run {
     mail: Mail,
     unbegun: Unbegun,
     control: RunControl,
-    shared: Arc<Shared>,
+    common: Arc<Common>,
+    nested: Arc<dyn RunsNested>,
     scope: Scope,
     ancestry: Ancestry,
     span: Span,
@@ -60,7 +74,8 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(
         id: RunId,
-        shared: &Arc<Shared>,
+        common: &Arc<Common>,
+        nested: Arc<dyn RunsNested>,
         options: &ExecuteOptions,
         scope: Scope,
         labels: Vec<Label>,
@@ -80,9 +95,9 @@ impl Run {
             inject_policy: options.inject_policy,
             node: options.node.clone(),
             runner: options.runner.clone(),
-            timeout: options.timeout.or(shared.timeout),
-            deadline: options.deadline.or(shared.deadline).map(|deadline| moment::after(began, deadline)),
-            patience: shared.admissions[0].limits.admission_timeout,
+            timeout: options.timeout.or(common.timeout),
+            deadline: options.deadline.or(common.deadline).map(|deadline| moment::after(began, deadline)),
+            patience: common.admissions[0].limits.admission_timeout,
             stop_on_failure: options.stop_on_failure,
             began,
             labels,
@@ -91,7 +106,8 @@ impl Run {
             mail: Mail::default(),
             unbegun: Unbegun::default(),
             control,
-            shared: shared.clone(),
+            common: common.clone(),
+            nested,
             scope,
             ancestry: options.ancestry.clone(),
             span,
@@ -110,12 +126,12 @@ impl Run {
     /// The answer of the call, when it does not.
     pub(crate) fn still_permitted(
         &self,
-        entry: &Entry,
+        tool: &dyn Tool,
         position: u32,
         arguments: &str,
     ) -> Result<(), Finished> {
         match self.passed.get(&position) {
-            Some(passed) => passed.still_holds(entry, arguments, self.agent.as_deref()),
+            Some(passed) => passed.still_holds(tool, arguments, self.agent.as_deref()),
             None => Ok(()),
         }
     }
@@ -124,9 +140,9 @@ impl Run {
     ///
     /// # Errors
     /// The answer of the call, when it would not.
-    pub(crate) fn permitted_after_a_wait(&self, entry: &Entry, position: u32) -> Result<(), Finished> {
+    pub(crate) fn permitted_after_a_wait(&self, tool: &dyn Tool, position: u32) -> Result<(), Finished> {
         match self.passed.get(&position) {
-            Some(passed) => passed.holds_after_a_wait(entry, self.agent.as_deref()),
+            Some(passed) => passed.holds_after_a_wait(tool, self.agent.as_deref()),
             None => Ok(()),
         }
     }
@@ -135,8 +151,8 @@ impl Run {
         self.id
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn common(&self) -> &Arc<Common> {
+        &self.common
     }
 
     /// The tools that the list sees.
@@ -202,7 +218,7 @@ impl Run {
 
     /// The permits for lists as deep as this one.
     pub(crate) fn admission(&self) -> &Arc<Admission> {
-        &self.shared.admissions[self.ancestry.depth]
+        &self.common.admissions[self.ancestry.depth]
     }
 
     /// Where the answers lie until the list's driver takes them.
@@ -221,7 +237,7 @@ impl Run {
     /// Files the answer of a call that ran on its own.
     pub(crate) fn answer(self: &Arc<Self>, spec: &ToolSpec, position: u32, finished: Finished) {
         self.stop_at_last_try(spec, position, &finished);
-        if self.shared.overflow.concerns(&finished) {
+        if self.common.overflow.concerns(&finished) {
             return self.cut_and_file(position, finished);
         }
         self.mail.file(Filed::One(position, finished));
@@ -234,7 +250,7 @@ impl Run {
 
     /// Files the answers of calls that ended together.
     pub(crate) fn answer_many(self: &Arc<Self>, mut answers: Answers) {
-        let is_huge = |(_, finished): &(u32, Finished)| self.shared.overflow.concerns(finished);
+        let is_huge = |(_, finished): &(u32, Finished)| self.common.overflow.concerns(finished);
         if answers.iter().any(is_huge) {
             let (huge, usual): (Answers, _) = answers.into_iter().partition(is_huge);
             answers = usual;
@@ -253,7 +269,7 @@ impl Run {
     fn cut_and_file(self: &Arc<Self>, position: u32, finished: Finished) {
         let run = self.clone();
         let cut = move || {
-            let finished = run.shared.overflow.cut(&format!("{}-{position}", run.id), finished);
+            let finished = run.common.overflow.cut(&format!("{}-{position}", run.id), finished);
             run.mail.file(Filed::One(position, finished));
         };
         match Handle::try_current() {
@@ -264,7 +280,7 @@ impl Run {
 
     /// Stops at a failure, unless the call may be tried again: then the list's driver sees to it.
     pub(crate) fn stop_at_last_try(&self, spec: &ToolSpec, position: u32, finished: &Finished) {
-        if !self.shared.retry.wants(spec, finished) {
+        if !self.common.retry.wants(spec, finished) {
             self.stop_at_failure(position, finished);
         }
     }
@@ -292,11 +308,11 @@ impl Run {
     }
 
     pub(crate) fn listens(&self) -> bool {
-        self.shared.observers.listens()
+        self.common.observers.listens()
     }
 
     pub(crate) fn emit(&self, kind: EventKind) {
-        self.shared.observers.emit(self.id, kind);
+        self.common.observers.emit(self.id, kind);
     }
 
     /// Tells what calls wait for, to those who listen.
@@ -396,7 +412,7 @@ impl CallHost for Run {
         check: PermissionCheck,
     ) -> BoxFuture<'static, Result<(), Failure>> {
         Box::pin(async move {
-            let permissions = &self.shared.permissions;
+            let permissions = &self.common.permissions;
             if permissions.config.policy.is_none() || self.judged(position) == Some(&check) {
                 return Ok(());
             }
@@ -420,7 +436,7 @@ impl CallHost for Run {
     }
 
     fn listens(&self) -> bool {
-        self.shared.observers.listens()
+        self.common.observers.listens()
     }
 
     fn progress(&self, position: usize, payload: Value) {
@@ -436,11 +452,6 @@ impl CallHost for Run {
         calls: Vec<ToolCall>,
         options: SubmitOptions,
     ) -> BoxFuture<'static, Result<Vec<ToolResult>, SubmitError>> {
-        Box::pin(async move {
-            let options = self.options_of_child(position, deadline, options);
-            let report = self.shared.run_here(ExecuteCalls::new(calls, options)).await;
-            let report = report.map_err(|error| SubmitError { reason: error.to_string() })?;
-            Ok(report.without_requests().results)
-        })
+        self.nested.clone().run_nested(self, position, deadline, calls, options)
     }
 }

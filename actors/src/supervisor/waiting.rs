@@ -8,7 +8,7 @@ use super::{catalog::Entry, run::Run};
 use crate::{
     admission::{Permits, Refusal},
     event::WaitsFor,
-    reply::ReadyCall,
+    mail::ReadyCall,
 };
 
 /// Calls to one tool that may start and wait for permits.
@@ -28,7 +28,7 @@ impl Waiting {
 
     /// Tells whether calls of this tool that come later are to be put behind these: calls on one row keep their order.
     pub(super) fn keeps_order(&self, entry: &Arc<Entry>) -> bool {
-        !self.calls.is_empty() && Arc::ptr_eq(&self.entry, entry) && entry.route.keeps_state()
+        !self.calls.is_empty() && Arc::ptr_eq(&self.entry, entry) && entry.keeps_state()
     }
 }
 

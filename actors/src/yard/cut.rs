@@ -11,7 +11,7 @@ use std::{
 use toolyard_contract::{RowKeys, RowValue};
 
 use super::state::StateError;
-use crate::state::{RowTable, SharedShard, hold_all};
+use crate::rows::{RowTable, SharedShard, hold_all};
 
 /// How much text of states is written while their shard waits; a larger state is a turn of its own.
 const BYTES: usize = 64 * 1024;

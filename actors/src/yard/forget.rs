@@ -12,8 +12,8 @@ use toolyard_contract::{RowKey, StateScope};
 use super::Yard;
 use crate::{
     activity::Leaving,
-    state::RowTable,
-    supervisor::{Shared, route::Route},
+    rows::RowTable,
+    supervisor::{Shared, catalog::Entry},
 };
 
 /// How long sessions and connections of an agent may take to end before nobody waits for that any more.
@@ -85,15 +85,15 @@ impl Yard {
     /// Counts what there is because of agents.
     pub fn agent_tables(&self) -> AgentTables {
         let shared = &self.shared;
-        let catalog = shared.published.current();
-        let rows = catalog.entries().iter().filter_map(|entry| entry.route.agent_rows());
-        let known = shared.admissions.iter().map(|admission| admission.known_agents());
+        let catalog = shared.published.catalog();
+        let rows = catalog.entries().iter().filter_map(|entry| agent_rows(entry));
+        let known = shared.common.admissions.iter().map(|admission| admission.known_agents());
         AgentTables {
             agents: shared.activity.len(),
             rows: rows.flat_map(RowTable::shards).map(|shard| shard.lock().len()).sum(),
             limits: known.clone().map(|(limits, _)| limits).sum(),
             rates: known.map(|(_, rates)| rates).max().unwrap_or(0),
-            grants: shared.permissions.grants(),
+            grants: shared.common.permissions.grants(),
         }
     }
 
@@ -122,39 +122,28 @@ async fn watch(shared: Weak<Shared>, age: Duration) {
                 shared.forget(&agent, leaving).await;
             }
         }
-        shared.admissions.iter().for_each(|admission| admission.tidy());
+        shared.common.admissions.iter().for_each(|admission| admission.tidy());
     }
 }
 
 impl Shared {
     async fn forget(&self, agent: &str, _leaving: Leaving) -> Forgotten {
-        let catalog = self.published.current();
+        let catalog = self.published.catalog();
         let key = RowKey::Agent(agent.into());
-        let tables = catalog.entries().iter().filter_map(|entry| entry.route.agent_rows());
+        let tables = catalog.entries().iter().filter_map(|entry| agent_rows(entry));
         let rows = tables.filter(|rows| rows.shard(&key).lock().remove(&key)).count();
-        let grants = self.permissions.forget(agent);
-        self.admissions.iter().for_each(|admission| admission.forget(agent));
+        let grants = self.common.permissions.forget(agent);
+        self.common.admissions.iter().for_each(|admission| admission.forget(agent));
         let ending: FuturesUnordered<_> =
             catalog.entries().iter().map(|entry| entry.tool.forget(agent)).collect();
         // What does not end in time is not waited for.
         let _ = timeout(PATIENCE, ending.collect::<()>()).await;
-        #[cfg(feature = "docker")]
-        {
-            let pools = self.sandboxes.lock().clone();
-            for pool in pools {
-                pool.forget(agent).await;
-            }
-        }
+        self.extensions.forget(agent).await;
         Forgotten { rows, grants }
     }
 }
 
-impl Route {
-    /// The rows of a tool that has one for each agent.
-    fn agent_rows(&self) -> Option<&RowTable> {
-        match self {
-            Self::State { scope: StateScope::Agent, rows, .. } => Some(rows),
-            Self::Tool(_) | Self::State { .. } => None,
-        }
-    }
+/// The rows of a tool that has one for each agent.
+fn agent_rows(entry: &Entry) -> Option<&RowTable> {
+    entry.rows().filter(|rows| rows.scope() == StateScope::Agent)
 }

@@ -34,7 +34,7 @@ impl Yard {
         answers: &Answers,
         options: &ExecuteOptions,
     ) -> Result<Claim, Refusal> {
-        let permissions = &self.shared.permissions;
+        let permissions = &self.shared.common.permissions;
         let version = permissions.version();
         let check = |parked: &ParkedCall| {
             let id = &parked.call.request_id;
@@ -113,7 +113,7 @@ impl Yard {
             Err(error) => {
                 let claimed =
                     list.parked.iter().filter(|parked| parked.claimed && places.contains(&parked.index));
-                claimed.for_each(|parked| self.shared.permissions.unspend(&parked.call.request_id));
+                claimed.for_each(|parked| self.shared.common.permissions.unspend(&parked.call.request_id));
                 list.release(&resumed);
                 return Err(error);
             }
@@ -139,7 +139,7 @@ impl Yard {
 
     /// The rules that people have approved for the rest of an agent's session.
     pub fn session_rules(&self, agent: Option<&str>) -> Vec<PermissionRule> {
-        self.shared.permissions.session_rules(agent)
+        self.shared.common.permissions.session_rules(agent)
     }
 
     /// Asks a tool's question again under a new id, when its request no longer holds: nothing needs to
@@ -155,7 +155,7 @@ impl Yard {
         };
         let (Need::Input, Standing::AskAgain) = (&parked.need, &resumed.standing) else { return false };
         let Some(spec) = self.spec_of(&parked.binding.tool, options) else { return false };
-        parked.binding = self.shared.permissions.bind(&spec, "", list.agent.as_deref());
+        parked.binding = self.shared.common.permissions.bind(&spec, "", list.agent.as_deref());
         let id = parked.binding.request_id(&parked.need, &executed_now(parked, &spec, options));
         list.results[parked.index].request = Some(id.clone());
         list.used.push(std::mem::replace(&mut parked.call.request_id, id));
@@ -174,7 +174,7 @@ impl Yard {
         let taken = answers.iter().map(|(id, _)| id).take_while(|id| *id != until);
         taken
             .filter(|id| list.parked.iter().any(|parked| parked.call.request_id == **id))
-            .for_each(|id| self.shared.permissions.unspend(id));
+            .for_each(|id| self.shared.common.permissions.unspend(id));
     }
 
     /// What the tool of exactly this name says about itself.

@@ -13,7 +13,7 @@ use super::{
     state::{Owner, StateError},
 };
 use crate::{
-    state::{RowTable, SharedShard, hold_all},
+    rows::{RowTable, SharedShard, hold_all},
     supervisor::catalog::Catalog,
 };
 
@@ -117,7 +117,7 @@ impl Staging {
     pub fn put(&mut self, tool: &str, row: &RowValue) -> Result<(), StateError> {
         let Some((owner, shards)) = self.shards(tool) else { return Ok(()) };
         let key = row.key();
-        let reason = if let (StateScope::Engine, Some(agent)) = (owner.scope, key.agent()) {
+        let reason = if let (StateScope::Engine, Some(agent)) = (owner.rows.scope(), key.agent()) {
             format!("it has one row for the whole engine, and none for agent {agent:?}")
         } else {
             let shard = &mut shards[owner.rows.place_of(&key)];

@@ -8,11 +8,12 @@ use toolyard_contract::{RowKey, RowValue, StateScope};
 
 use super::Yard;
 use crate::{
-    restart::Home,
-    state::{GetRow, RowError, RowTable, StateActor, UpdateRow},
+    rows::RowTable,
+    state::{GetRow, RowError, StateActor, UpdateRow},
     supervisor::{
         catalog::{Catalog, Entry},
-        route::Route,
+        published::Current,
+        route::Routes,
     },
 };
 
@@ -76,10 +77,10 @@ impl Yard {
     /// # Errors
     /// When there is no such tool or it keeps no state.
     pub async fn state(&self, tool: &str, agent: Option<&str>) -> Result<Option<Box<RawValue>>, StateError> {
-        let catalog = self.catalog();
+        let Current { catalog, routes } = self.shared.published.current();
         let owner = Owner::find(&catalog, tool)?;
         let key = owner.key(agent);
-        owner.ask(owner.shard(&key), GetRow(key)).await?.map_err(|error| owner.bad(&error))
+        owner.ask(&routes, &key, GetRow(key.clone())).await?.map_err(|error| owner.bad(&error))
     }
 
     /// Replaces the state of one row. A call that works on a copy of it ends `lost`.
@@ -92,12 +93,12 @@ impl Yard {
         agent: Option<&str>,
         state: Box<RawValue>,
     ) -> Result<(), StateError> {
-        let catalog = self.catalog();
+        let Current { catalog, routes } = self.shared.published.current();
         let owner = Owner::find(&catalog, tool)?;
         let key = owner.key(agent);
         let row = RowValue { agent: key.agent().map(Arc::from), state };
         self.shared.activity.seen(row.agent.clone());
-        owner.ask(owner.shard(&key), UpdateRow(row)).await?.map_err(|error| owner.bad(&error))
+        owner.ask(&routes, &key, UpdateRow(row)).await?.map_err(|error| owner.bad(&error))
     }
 
     /// The names of the tools that keep state.
@@ -146,21 +147,16 @@ impl Yard {
     }
 }
 
-/// A tool that keeps state, and the actors of its rows.
+/// A tool that keeps state.
 #[derive(Clone, Copy)]
 pub(super) struct Owner<'a> {
     pub(super) entry: &'a Entry,
-    pub(super) scope: StateScope,
-    pub(super) shards: &'a [Home<StateActor>],
     pub(super) rows: &'a RowTable,
 }
 
 impl<'a> Owner<'a> {
     pub(super) fn new(entry: &'a Entry) -> Option<Self> {
-        match &entry.route {
-            Route::Tool(_) => None,
-            Route::State { scope, shards, rows } => Some(Self { entry, scope: *scope, shards, rows }),
-        }
+        Some(Self { entry, rows: entry.rows()? })
     }
 
     /// What the type of its state is called.
@@ -175,25 +171,23 @@ impl<'a> Owner<'a> {
     }
 
     fn key(&self, agent: Option<&str>) -> RowKey {
-        match (self.scope, agent) {
+        match (self.rows.scope(), agent) {
             (StateScope::Agent, Some(agent)) => RowKey::Agent(agent.into()),
             _ => RowKey::Engine,
         }
     }
 
-    fn shard(&self, key: &RowKey) -> &'a Home<StateActor> {
-        &self.shards[self.rows.place_of(key)]
-    }
-
-    pub(super) async fn ask<M>(&self, home: &Home<StateActor>, message: M) -> Result<M::Result, StateError>
+    /// Asks the actor of a row.
+    async fn ask<M>(&self, routes: &Routes, key: &RowKey, message: M) -> Result<M::Result, StateError>
     where
         StateActor: actix::Handler<M>,
         M: actix::Message + Send + 'static,
         M::Result: Send,
     {
+        let no_answer = || StateError::NoAnswer { tool: self.entry.spec().name.clone() };
+        let home = routes.of(self.entry).and_then(|route| route.owner(key)).ok_or_else(no_answer)?;
         home.readiness(); // replaces an actor that died
-        let answer = home.addr().send(message).await;
-        answer.map_err(|_| StateError::NoAnswer { tool: self.entry.spec().name.clone() })
+        home.addr().send(message).await.map_err(|_| no_answer())
     }
 
     pub(super) fn bad(&self, error: &RowError) -> StateError {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::MutexGuard;
 use toolyard_contract::Shard;
 
-use super::SharedShard;
+use super::table::SharedShard;
 
 /// Does something to all shards at the same moment.
 ///

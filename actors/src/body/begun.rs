@@ -7,9 +7,10 @@ use toolyard_contract::{CallContext, CallHost, Invocation, Outcome, result::micr
 use tracing::Span;
 
 use crate::{
+    call_end::Finished,
     event::EventKind,
     guard::Deadline,
-    reply::{Finished, ReplySlot},
+    reply::ReplySlot,
     supervisor::{catalog::Entry, run::Run},
 };
 
