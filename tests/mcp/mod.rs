@@ -3,6 +3,7 @@
 mod asking;
 mod authorization_server;
 mod bounds;
+mod book;
 mod callers;
 mod calls;
 mod chaos;
@@ -14,6 +15,7 @@ mod engine_killed;
 mod faulty;
 mod health;
 mod http_faults;
+mod kills;
 mod listening;
 mod lists;
 mod logins;
@@ -22,6 +24,7 @@ mod proxy;
 mod real_servers;
 mod reload;
 mod rogue;
+mod restarts;
 #[cfg(feature = "python")]
 mod runner;
 mod session;

@@ -140,7 +140,8 @@ pub struct Backoff {
     pub first: Duration,
     /// The longest pause. Default 30 s.
     pub longest: Duration,
-    /// How many failures in a row end the tries; the next call after the longest pause begins anew. Default 8.
+    /// How many failures in a row end the tries; the next call after the longest pause begins anew. A call to a server
+    /// that is reached over HTTP waits for no pause after a try that failed within a second. Default 8.
     pub tries: u32,
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -68,6 +68,8 @@ pub(super) struct Link {
     /// What goes with every request.
     meta: Option<RequestMetaObject>,
     in_flight: Arc<AtomicUsize>,
+    /// A call was answered over it.
+    answered: AtomicBool,
     close: CancellationToken,
 }
 
@@ -288,6 +290,7 @@ fn keep(
         handler,
         meta,
         in_flight: Arc::default(),
+        answered: AtomicBool::new(false),
         close: close.clone(),
     });
     let (say_ended, ended) = oneshot::channel();
@@ -400,6 +403,15 @@ impl Link {
     /// How many requests wait for their answers.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that a call was answered over it.
+    pub(super) fn note_answer(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// Sends a request.

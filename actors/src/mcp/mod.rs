@@ -60,10 +60,12 @@ mod scope;
 mod send_error;
 mod session;
 mod sse;
+mod state;
 mod status;
 mod subscription;
 mod tool;
 mod traffic;
+mod tries;
 mod wire;
 
 pub use self::{

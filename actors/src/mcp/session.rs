@@ -17,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    actor::{Broken, Connect, Disconnect, McpSessionActor},
+    actor::{AnswerLost, Broken, Connect, Disconnect, McpSessionActor},
     callers::{Callers, Used},
     config::{LinkMode, McpServerConfig},
     desk::Desk,
@@ -151,6 +151,11 @@ impl Session {
     /// Connects without waiting.
     pub(super) fn begin_connecting(&self) {
         post(&self.actor, Connect);
+    }
+
+    /// Says that an answer was lost on its way.
+    pub(super) fn report_lost(&self) {
+        post(&self.actor, AnswerLost);
     }
 
     async fn private_link(&self) -> Result<Lease, String> {

@@ -121,6 +121,7 @@ async fn listen(
 ) {
     let longest = Duration::from_secs(30);
     let mut pause = Duration::from_secs(1);
+    let mut has_heard = false;
     while !peer.is_transport_closed() {
         let uris = wanted.borrow_and_update().iter().cloned().collect();
         let Some(filter) = filter(offers, uris) else {
@@ -130,6 +131,10 @@ async fn listen(
             continue;
         };
         if let Ok(mut changes) = peer.listen(filter).await {
+            if std::mem::replace(&mut has_heard, true) {
+                // What the server would have said meanwhile is not known; it may have been started anew.
+                (handler.on_tools_changed)();
+            }
             loop {
                 tokio::select! {
                     change = changes.next() => match change {

@@ -155,8 +155,11 @@ impl McpTool {
                     }
                 }
                 Step::Answer(answer) => {
-                    if let Err(RequestError::NotSent(reason)) = &answer {
-                        link.report_broken(reason);
+                    match &answer {
+                        Ok(_) => link.note_answer(),
+                        Err(RequestError::NotSent(reason)) => link.report_broken(reason),
+                        Err(RequestError::Lost(_)) => self.session.report_lost(),
+                        Err(_) => {}
                     }
                     return tool_return(&self.spec.name, answer);
                 }
