@@ -11,7 +11,9 @@ mod drain;
 mod engine_killed;
 mod faulty;
 mod health;
+mod http_ends;
 mod http_faults;
+mod http_sessions;
 mod listening;
 mod lists;
 mod many;
@@ -20,6 +22,7 @@ mod real_servers;
 mod reload;
 #[cfg(feature = "python")]
 mod runner;
+mod scripted;
 mod session;
 mod sessions;
 mod sse;
