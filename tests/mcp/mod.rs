@@ -2,8 +2,8 @@
 
 mod asking;
 mod authorization_server;
-mod bounds;
 mod book;
+mod bounds;
 mod callers;
 mod calls;
 mod chaos;
@@ -14,7 +14,9 @@ mod drain;
 mod engine_killed;
 mod faulty;
 mod health;
+mod http_ends;
 mod http_faults;
+mod http_sessions;
 mod kills;
 mod listening;
 mod lists;
@@ -23,10 +25,11 @@ mod many;
 mod proxy;
 mod real_servers;
 mod reload;
-mod rogue;
 mod restarts;
+mod rogue;
 #[cfg(feature = "python")]
 mod runner;
+mod scripted;
 mod session;
 mod sessions;
 mod sse;

@@ -18,7 +18,7 @@ use rmcp::{
 };
 
 use super::{
-    http_client::{Events, Headers, HttpClient, Outcome},
+    http_client::{Events, Headers, HttpClient, Outcome, ended},
     login::{Challenge, Identity, dpop::wants_nonce},
     request_error::RequestError,
 };
@@ -185,7 +185,7 @@ impl StreamableHttpClient for LoginClient {
                 let not_run = RequestError::NotRun { reason, retry_after: None };
                 Ok(StreamableHttpPostResponse::Json(not_run.in_place_of_answer(request.id.clone()), None))
             }
-            _ => Err(unsent.error),
+            _ => ended(&message, unsent.error),
         })
     }
 
