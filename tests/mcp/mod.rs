@@ -19,6 +19,7 @@ mod lists;
 mod many;
 mod proxy;
 mod real_servers;
+mod reasons;
 mod reload;
 #[cfg(feature = "python")]
 mod runner;

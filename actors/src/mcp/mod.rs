@@ -63,6 +63,7 @@ mod session;
 mod sse;
 mod status;
 mod subscription;
+mod telling;
 mod tool;
 mod wire;
 
