@@ -31,6 +31,7 @@ use super::{
     pool::PoolInner,
     session::{OpenLink, View, until},
     state::{Listing, State},
+    telling::Telling,
     tries::{Next, Tries},
 };
 use crate::moment;
@@ -109,6 +110,7 @@ pub(crate) struct McpSessionActor {
     /// Why the link is of no use any more, where that was seen before its end.
     broken: Option<String>,
     listing: Listing,
+    telling: Telling,
     open: OpenLink,
     view: watch::Sender<View>,
 }
@@ -134,6 +136,7 @@ impl McpSessionActor {
             gone: false,
             broken: None,
             listing: Listing::No,
+            telling: Telling::default(),
             open,
             view,
         }
@@ -155,8 +158,8 @@ impl McpSessionActor {
         self.state = state;
     }
 
-    fn note_error(&self, error: String) {
-        tracing::warn!(server = &*self.desk.server, error, "MCP server");
+    fn note_error(&mut self, error: String) {
+        self.telling.failed(&self.desk.server, &error);
         self.view.send_modify(|view| {
             view.last_error = Some(error);
             view.settled = true;
@@ -474,6 +477,7 @@ impl Handler<Listed> for McpSessionActor {
         let again = std::mem::replace(&mut self.listing, Listing::No) == Listing::NowAndAgain;
         match outcome {
             Ok((tools, problems)) => {
+                self.telling.is_there(&self.desk.server);
                 self.view.send_modify(|view| {
                     view.tools = Some(tools);
                     view.problems = problems;

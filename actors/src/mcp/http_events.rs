@@ -218,7 +218,8 @@ impl Answering {
                 return Err(format!("{broke}, and could not be had again"));
             }
             // A server that lets us ask again at once, and closes again, would be asked without end.
-            let pause = self.pause.unwrap_or(PAUSE * 2_u32.pow(self.resumes)).max(SHORTEST_PAUSE);
+            let pause = self.pause.unwrap_or(PAUSE.saturating_mul(2_u32.saturating_pow(self.resumes)));
+            let pause = pause.max(SHORTEST_PAUSE);
             self.resumes += 1;
             sleep(pause).await;
             let mut headers = self.post.headers(&self.session, "text/event-stream");

@@ -7,7 +7,7 @@ use rmcp::model::{
     ServerCapabilities, ServerResult, Tool,
 };
 
-use super::{link::Link, odd, request_error::RequestError};
+use super::{link::Link, odd, request_error::RequestError, said::said};
 
 /// How many pages are followed; a server with more is broken.
 const MOST_PAGES: usize = 1_000;
@@ -53,7 +53,9 @@ pub(super) async fn list<T: Listed>(link: &Link) -> Result<List<T>, RequestError
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let page = match link.request(T::request(page)).await {
             Ok(result) => {
-                T::page(result).ok_or_else(|| RequestError::Refused("the answer is no list".to_owned()))
+                let other = odd_answer(&result);
+                let no_list = || RequestError::Refused(format!("the answer is no list, but {other}"));
+                T::page(result).ok_or_else(no_list)
             }
             Err(error) => Err(error),
         };
@@ -81,6 +83,15 @@ pub(super) async fn list<T: Listed>(link: &Link) -> Result<List<T>, RequestError
     };
     list.problems.push(format!("its list of {} ends early: {end}", T::WHAT));
     Ok(list)
+}
+
+/// What an answer is that may be no list.
+fn odd_answer(result: &ServerResult) -> String {
+    match result {
+        ServerResult::CustomResult(other) => said(&other.0.to_string()),
+        ServerResult::EmptyResult(_) => "empty".to_owned(),
+        _ => "an answer to something else".to_owned(),
+    }
 }
 
 macro_rules! listed {

@@ -69,6 +69,7 @@ mod sse;
 mod state;
 mod status;
 mod subscription;
+mod telling;
 mod tool;
 mod traffic;
 mod tries;
