@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) secret: String,
     /// How long tokens last, in seconds; `None`: it does not say.
     pub(super) lasts: Option<u64>,
+    /// The authorization server closes each connection after one answer, without having said so.
+    pub(super) closes: bool,
     /// Requests for tokens are held.
     pub(super) holds: bool,
     /// Tokens that the MCP server takes, and their scopes.
@@ -60,6 +62,7 @@ impl Guarded {
             metadata: BTreeMap::new(),
             secret: "hush-1".to_owned(),
             lasts: None,
+            closes: false,
             holds: false,
             tokens: BTreeMap::new(),
             nonce: None,
@@ -75,7 +78,12 @@ impl Guarded {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let shared = serving.clone();
-                thread::spawn(move || while shared.answer(stream.as_ref().unwrap()).is_some() {});
+                thread::spawn(move || {
+                    let mut is_used = false;
+                    while shared.answer(stream.as_ref().unwrap(), is_used).is_some() {
+                        is_used = true;
+                    }
+                });
             }
         });
         Self { url, shared }
@@ -139,8 +147,12 @@ impl Request {
 type Answer = (u16, String, Value);
 
 impl Shared {
-    fn answer(&self, mut stream: &TcpStream) -> Option<()> {
+    fn answer(&self, mut stream: &TcpStream, is_used: bool) -> Option<()> {
         let request = Request::read(stream)?;
+        if is_used && self.state.lock().closes && !request.line.contains(" /mcp ") {
+            // As if it had been closed just when the request came.
+            return None;
+        }
         let mut parts = request.line.split(' ');
         let (status, headers, body) = match (parts.next()?, parts.next()?) {
             ("GET", "/.well-known/oauth-protected-resource/mcp") => {

@@ -71,6 +71,18 @@ async fn what_is_asked_is_what_the_standards_have() {
 }
 
 #[tokio::test]
+async fn a_connection_that_the_authorization_server_closes_loses_no_request() {
+    let server = Guarded::start();
+    server.with(|state| state.closes = true);
+    let engine = logged_in(&server).await;
+    output(&engine, "s_who", json!({})).await;
+    server.revoke();
+    output(&engine, "s_who", json!({})).await;
+    assert_eq!(server.asked(), 2);
+    engine.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn calls_whose_token_was_revoked_share_one_request_for_a_new_one() {
     let server = Guarded::start();
     let engine = logged_in(&server).await;

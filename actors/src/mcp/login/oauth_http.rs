@@ -95,7 +95,13 @@ impl OAuthHttp {
         // An error says that the process has a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let resolver = Arc::new(Resolver(self.reachable.clone()));
-        let client = Client::builder().timeout(PATIENCE).redirect(redirects).dns_resolver(resolver).build();
+        let client = Client::builder()
+            .timeout(PATIENCE)
+            .redirect(redirects)
+            .dns_resolver(resolver)
+            // Requests are rare, and one over a connection that the server is just closing would be lost.
+            .pool_max_idle_per_host(0)
+            .build();
         client.map_err(|error| format!("there is no HTTP client: {error}"))
     }
 
