@@ -12,7 +12,9 @@ mod drain;
 mod engine_killed;
 mod faulty;
 mod health;
+mod http_ends;
 mod http_faults;
+mod http_sessions;
 mod kills;
 mod listening;
 mod lists;
@@ -23,6 +25,7 @@ mod reload;
 mod restarts;
 #[cfg(feature = "python")]
 mod runner;
+mod scripted;
 mod session;
 mod sessions;
 mod sse;

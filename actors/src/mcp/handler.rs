@@ -13,7 +13,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::time::timeout;
+use tokio::{sync::Notify, time::timeout};
 
 use super::{
     asking::{Asking, Question},
@@ -32,11 +32,19 @@ pub(super) struct LinkHandler {
     pub(super) asking: Arc<Asking>,
     pub(super) desk: Arc<Desk>,
     pub(super) on_tools_changed: OnToolsChanged,
+    /// The server has begun a new session, which knows nothing of what was said in the one before.
+    pub(super) is_new: Arc<Notify>,
 }
 
 impl LinkHandler {
     pub(super) fn new(desk: Arc<Desk>, on_tools_changed: OnToolsChanged) -> Self {
-        Self { progress: Arc::default(), asking: Arc::default(), desk, on_tools_changed }
+        Self {
+            progress: Arc::default(),
+            asking: Arc::default(),
+            desk,
+            on_tools_changed,
+            is_new: Arc::default(),
+        }
     }
 
     /// Takes note of what came by a subscription, which does not come by the methods below.
@@ -52,6 +60,12 @@ impl LinkHandler {
             ServerNotification::ResourceUpdatedNotification(updated) => self.resource_updated(updated.params),
             _ => {}
         }
+    }
+
+    /// The server may have been started anew, with other tools.
+    pub(super) fn renewed(&self) {
+        self.is_new.notify_one();
+        self.tools_changed();
     }
 
     fn tools_changed(&self) {

@@ -83,7 +83,7 @@ fn parse(line: &[u8]) -> Option<Incoming> {
     Some(refusal(id, "its answer is not what the protocol allows".to_owned()))
 }
 
-/// An error in the place of the answer that the server sent.
+/// What ends a call in the place of the answer that the server sent.
 pub(super) fn refusal(id: RequestId, reason: String) -> Incoming {
-    RequestError::Refused(reason).in_place_of_answer(id)
+    RequestError::Lost(reason).in_place_of_answer(id)
 }

@@ -35,6 +35,7 @@ use super::{
     noting::Noting,
     pending::{Counted, Pending},
     request_error::RequestError,
+    said::said,
     send_error,
     sse::EventLink,
     subscription::{is_modern, keep_subscribed},
@@ -151,7 +152,8 @@ async fn open_as(
             McpLink::Stdio { .. } => Err(LinkEnd::plain("it is no program")),
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let transport = address.streamable(config, entry);
+                let renewing = handler.clone();
+                let transport = address.streamable(config, entry, Arc::new(move || renewing.renewed()));
                 open_over(transport, config.era, generation, handler, wanted).await
             }
             McpLink::InProcess(server) => {
@@ -164,8 +166,10 @@ async fn open_as(
             }
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let opened = EventLink::open(address, config.largest_message_bytes).await;
-                let transport = opened.map_err(LinkEnd::plain)?;
+                // Whatever it is that does not come is said then.
+                let patience = config.connect_timeout.mul_f64(0.9);
+                let opened = EventLink::open(address, config.largest_message_bytes, patience).await;
+                let transport = opened.map_err(|error| LinkEnd::plain(error.to_string()))?;
                 // Only servers from before the revision without a handshake are reached like this.
                 open_over(transport, ProtocolEra::Legacy, generation, handler, wanted).await
             }
@@ -218,8 +222,8 @@ async fn open_child(
                 // One that closed its pipes is about to end, and its exit status says more.
                 let ended = timeout(EXIT_PATIENCE, child.wait()).await;
                 let reason = match ended {
-                    Ok(exit) => format!("it ended while starting ({exit})"),
-                    Err(_) => describe(&error),
+                    Ok(exit) if !has_answered(&error) => format!("it ended while starting ({exit})"),
+                    _ => describe(&error),
                 };
                 child.stop().await;
                 Err(LinkEnd::of_child(reason, &child))
@@ -388,12 +392,25 @@ impl Link {
     }
 }
 
+/// Tells whether the server itself said why there is no connection.
+fn has_answered(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => has_answered(fallback),
+        ClientInitializeError::JsonRpcError(_)
+        | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
+        _ => false,
+    }
+}
+
 /// Why a connection was not had, without the messages that were exchanged.
 fn describe(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback),
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection while starting".to_owned(),
-        ClientInitializeError::JsonRpcError(error) => format!("it refused to start: {}", error.message),
+        ClientInitializeError::JsonRpcError(error) => match RequestError::from(error.clone()) {
+            RequestError::Refused(words) => format!("it refused to start: {}", said(&words)),
+            ours => ours.to_string(),
+        },
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no protocol version that is known here".to_owned()
         }
