@@ -251,6 +251,28 @@ impl Place {
         }
     }
 
+    /// Tells whether it serves each request by itself, so that nobody sees that it was started anew.
+    fn is_stateless(&self) -> bool {
+        self.way == Way::Http && matches!(self.sdk, Sdk::Python("mcp2" | "fastmcp"))
+    }
+
+    /// Gives it one more tool from its next start on.
+    fn adds(&self, tool: &str) {
+        let before = fs::read_to_string(self.path("extra")).unwrap_or_default();
+        fs::write(self.path("extra"), format!("{before}{tool}\n")).unwrap();
+    }
+
+    /// Waits until the tools of now are known.
+    async fn is_listed(&self, engine: &Engine, tool: &str) {
+        if self.sdk == Sdk::Everything {
+            return;
+        }
+        let tool = format!("{}_{tool}", self.way.name());
+        eventually("the list follows", || tools(engine).contains(&tool)).await;
+        let result = run(engine, &tool, json!({})).await;
+        assert!(result.is_ok(), "{result:?}");
+    }
+
     /// Holds what became of the calls against what the server has written down.
     fn assert_truthful(&self) {
         if self.sdk == Sdk::Everything {
@@ -265,44 +287,72 @@ impl Place {
     }
 }
 
-async fn are_called_again_after_restarts(sdk: Sdk, ways: &[Way]) {
+async fn is_called_again(sdk: Sdk, way: Way) {
     let mark = mark();
-    let mut places: Vec<_> = ways.iter().map(|way| Place::new(sdk, *way)).collect();
-    for place in &mut places {
-        place.start().await;
+    let mut place = Place::new(sdk, way);
+    place.start().await;
+    let engine = engine_with([(way.name(), place.config(&mark))]).await;
+    place.is_answered(&engine, "at first").await;
+
+    // Between calls, at once.
+    place.end(&engine, "KILL").await;
+    place.adds("first");
+    place.start().await;
+    place.is_answered(&engine, "killed between calls").await;
+    if !place.is_stateless() {
+        place.is_listed(&engine, "first").await;
     }
-    let engine = engine_with(places.iter().map(|place| (place.way.name(), place.config(&mark)))).await;
-    for place in &mut places {
-        place.is_answered(&engine, "at first").await;
 
-        // Between calls, at once.
-        place.end(&engine, "KILL").await;
-        place.start().await;
-        place.is_answered(&engine, "killed between calls").await;
+    // During calls.
+    place.end_during(&engine, "KILL", 20).await;
+    place.adds("second");
+    place.start().await;
+    place.is_answered(&engine, "killed during calls").await;
+    place.is_listed(&engine, "second").await;
 
-        // During calls; it comes back with another tool.
-        place.end_during(&engine, "KILL", 20).await;
-        fs::write(place.path("extra"), "more\n").unwrap();
-        place.start().await;
-        place.is_answered(&engine, "killed during calls").await;
-        if sdk != Sdk::Everything {
-            let more = format!("{}_more", place.way.name());
-            eventually("the list follows", || tools(&engine).contains(&more)).await;
-            let result = run(&engine, &more, json!({})).await;
-            assert!(result.is_ok(), "{result:?}");
-        }
-
-        // During a call, and then there is none for a while.
-        place.end_during(&engine, "TERM", 1).await;
-        for _ in 0..3 {
-            place.is_not_started(&engine).await;
-        }
-        place.start().await;
-        place.is_answered(&engine, "away for a while").await;
-        place.assert_truthful();
+    // During a call, and then there is none for a while.
+    place.end_during(&engine, "TERM", 1).await;
+    for _ in 0..3 {
+        place.is_not_started(&engine).await;
     }
+    place.start().await;
+    place.is_answered(&engine, "away for a while").await;
+    place.assert_truthful();
     engine.shutdown(Duration::ZERO).await;
     assert_gone(&mark);
+}
+
+macro_rules! are_called_again_after_restarts {
+    ($($server:ident: $sdk:expr, $way:ident;)*) => {$(
+        #[tokio::test]
+        async fn $server() {
+            is_called_again($sdk, Way::$way).await;
+        }
+    )*};
+}
+
+mod servers_are_called_again_after_restarts {
+    use super::{Sdk, Way, is_called_again};
+
+    are_called_again_after_restarts! {
+        on_the_first_python_sdk_over_pipes: Sdk::Python("mcp1"), Stdio;
+        on_the_first_python_sdk_over_http: Sdk::Python("mcp1"), Http;
+        on_the_first_python_sdk_over_events: Sdk::Python("mcp1"), Sse;
+        on_the_second_python_sdk_over_pipes: Sdk::Python("mcp2"), Stdio;
+        on_the_second_python_sdk_over_http: Sdk::Python("mcp2"), Http;
+        on_the_second_python_sdk_over_http_with_sessions: Sdk::Python("mcp2"), HttpWithSessions;
+        on_the_second_python_sdk_over_events: Sdk::Python("mcp2"), Sse;
+        on_fastmcp_over_pipes: Sdk::Python("fastmcp"), Stdio;
+        on_fastmcp_over_http: Sdk::Python("fastmcp"), Http;
+        on_fastmcp_over_http_with_sessions: Sdk::Python("fastmcp"), HttpWithSessions;
+        on_fastmcp_over_events: Sdk::Python("fastmcp"), Sse;
+        on_the_typescript_sdk_over_pipes: Sdk::TypeScript, Stdio;
+        on_the_typescript_sdk_over_http: Sdk::TypeScript, Http;
+        on_the_typescript_sdk_over_events: Sdk::TypeScript, Sse;
+        the_reference_one_over_pipes: Sdk::Everything, Stdio;
+        the_reference_one_over_http: Sdk::Everything, Http;
+        the_reference_one_over_events: Sdk::Everything, Sse;
+    }
 }
 
 #[tokio::test]
@@ -338,31 +388,4 @@ async fn a_program_that_answers_and_is_killed_is_started_again_however_often() {
         assert_ne!(output(&engine, "s_pid", json!({})).await, pid);
     }
     engine.shutdown(Duration::ZERO).await;
-}
-
-#[tokio::test]
-async fn servers_on_the_first_python_sdk_are_called_again_after_restarts() {
-    are_called_again_after_restarts(Sdk::Python("mcp1"), &[Way::Stdio, Way::Http, Way::Sse]).await;
-}
-
-#[tokio::test]
-async fn servers_on_the_second_python_sdk_are_called_again_after_restarts() {
-    let ways = [Way::Stdio, Way::Http, Way::HttpWithSessions, Way::Sse];
-    are_called_again_after_restarts(Sdk::Python("mcp2"), &ways).await;
-}
-
-#[tokio::test]
-async fn servers_on_fastmcp_are_called_again_after_restarts() {
-    let ways = [Way::Stdio, Way::Http, Way::HttpWithSessions, Way::Sse];
-    are_called_again_after_restarts(Sdk::Python("fastmcp"), &ways).await;
-}
-
-#[tokio::test]
-async fn servers_on_the_typescript_sdk_are_called_again_after_restarts() {
-    are_called_again_after_restarts(Sdk::TypeScript, &[Way::Stdio, Way::Sse]).await;
-}
-
-#[tokio::test]
-async fn the_reference_server_is_called_again_after_restarts() {
-    are_called_again_after_restarts(Sdk::Everything, &[Way::Stdio, Way::Sse]).await;
 }
