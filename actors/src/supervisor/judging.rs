@@ -73,8 +73,8 @@ impl Judging {
             Some(guests) => Arc::new(WithGuests { shared, guests: guests.clone() }),
             None => shared,
         };
-        let mut run = Run::new(id, &common, nested, &options, scope, labels, control);
-        let mut parking = Parking::new(&common, &options);
+        let mut run = Run::new(id, common, nested, &options, scope, labels, control);
+        let mut parking = Parking::new(run.common(), &options);
         if run.listens() {
             run.emit(EventKind::ListAccepted {
                 calls: run.labels().len(),
@@ -86,7 +86,7 @@ impl Judging {
                     call: run.info(judged.position),
                     check: judged.check.clone(),
                     decision: judged.decision.clone(),
-                    version: common.permissions.version(),
+                    version: run.common().permissions.version(),
                 });
             }
             tell_plan(&run, &plan, &runnable);

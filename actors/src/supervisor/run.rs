@@ -74,7 +74,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(
         id: RunId,
-        common: &Arc<Common>,
+        common: Arc<Common>,
         nested: Arc<dyn RunsNested>,
         options: &ExecuteOptions,
         scope: Scope,
@@ -106,7 +106,7 @@ impl Run {
             mail: Mail::default(),
             unbegun: Unbegun::default(),
             control,
-            common: common.clone(),
+            common,
             nested,
             scope,
             ancestry: options.ancestry.clone(),
