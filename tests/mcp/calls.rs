@@ -86,7 +86,7 @@ async fn a_refusal_fails_its_own_call_alone() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_fails_at_once_and_the_link_lives() {
+async fn an_answer_that_is_too_large_is_lost_at_once_and_the_link_lives() {
     let engine = engine_with([("s", server([]).largest_message_bytes(100_000))]).await;
     let pid = output(&engine, "s_pid", json!({})).await;
     let result = run(&engine, "s_big", json!({"bytes": 1_000_000})).await;

@@ -12,7 +12,9 @@ mod drain;
 mod engine_killed;
 mod faulty;
 mod health;
+mod http_ends;
 mod http_faults;
+mod http_sessions;
 mod listening;
 mod lists;
 mod many;
@@ -22,6 +24,7 @@ mod reload;
 mod rogue;
 #[cfg(feature = "python")]
 mod runner;
+mod scripted;
 mod session;
 mod sessions;
 mod sse;

@@ -19,11 +19,13 @@ pub(super) fn tool_return(tool: &str, answer: Result<ServerResult, RequestError>
             Err(Failure::failed(format!("tool {tool:?}: it asks for input, which cannot be given here")))
         }
         Ok(ServerResult::CreateTaskResult(_)) => {
-            Err(Failure::failed(format!("tool {tool:?}: it began a task, which is not followed here")))
+            let reason = "it began a task, which is not followed here, so its end is not known";
+            Err(Failure::lost(format!("tool {tool:?}: {reason}")))
         }
         // A result without any content is an empty one.
         Ok(ServerResult::EmptyResult(_)) => Ok(Output::from("").into()),
-        Ok(_) => Err(Failure::failed(format!("tool {tool:?}: its answer is not what the protocol allows"))),
+        // It may have run, whatever this is.
+        Ok(_) => Err(Failure::lost(format!("tool {tool:?}: its answer is not what the protocol allows"))),
         Err(RequestError::NotSent(reason)) => Err(Failure::not_started(format!("tool {tool:?}: {reason}"))),
         Err(RequestError::NotRun { reason, retry_after }) => {
             let mut failure = Failure::not_started(format!("tool {tool:?}: {reason}"));

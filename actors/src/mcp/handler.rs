@@ -13,7 +13,10 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::timeout,
+};
 
 use super::{
     asking::{Asking, Question},
@@ -42,6 +45,8 @@ pub(super) struct LinkHandler {
     pub(super) on_tools_changed: OnToolsChanged,
     /// Who may ask the host's model.
     sampling: Arc<Semaphore>,
+    /// The server has begun a new session, which knows nothing of what was said in the one before.
+    pub(super) is_new: Arc<Notify>,
 }
 
 impl LinkHandler {
@@ -53,6 +58,7 @@ impl LinkHandler {
             traffic: Arc::default(),
             on_tools_changed,
             sampling: Arc::new(Semaphore::new(MOST_SAMPLING)),
+            is_new: Arc::default(),
         }
     }
 
@@ -69,6 +75,12 @@ impl LinkHandler {
             ServerNotification::ResourceUpdatedNotification(updated) => self.resource_updated(updated.params),
             _ => {}
         }
+    }
+
+    /// The server may have been started anew, with other tools.
+    pub(super) fn renewed(&self) {
+        self.is_new.notify_one();
+        self.tools_changed();
     }
 
     fn tools_changed(&self) {

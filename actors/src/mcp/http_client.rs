@@ -1,24 +1,30 @@
-//! The HTTP client under streamable HTTP: the library's own, but for calls, whose numbers go out and come back as they
-//! were written, and for lists of tools, one of which may be odd.
+//! The HTTP client under streamable HTTP. Requests are ours, so that each ends with what became of it, its numbers go out
+//! and come back as they were written, and a session that the server has forgotten is begun anew; the rest is the
+//! library's.
 
 use std::{collections::HashMap, future::Future, sync::Arc};
 
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
+    Client, StatusCode,
+    header::{HeaderName, HeaderValue},
 };
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
-    transport::auth::WWWAuthenticateParams,
+    model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, JsonRpcRequest},
     transport::streamable_http_client::{
-        AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-        StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+        StreamableHttpResponseLimits,
     },
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 
-use super::{exact, frames, inbox::refusal};
+use super::{
+    frames,
+    http_post::{Post, Posted},
+    http_session::{HttpSession, SessionId},
+    request_error::RequestError,
+    send_error::{carried, of_posting},
+};
 
 pub(super) type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -27,6 +33,7 @@ pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 #[derive(Clone)]
 pub(super) struct HttpClient {
     pub(super) client: Client,
+    pub(super) session: HttpSession,
     /// Whether the server is told that a session has ended.
     pub(super) terminates: bool,
 }
@@ -38,7 +45,7 @@ impl StreamableHttpClient for HttpClient {
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
+        session: SessionId,
         auth: Option<String>,
         headers: Headers,
     ) -> impl Future<Output = Outcome<StreamableHttpPostResponse>> + Send + '_ {
@@ -50,32 +57,17 @@ impl StreamableHttpClient for HttpClient {
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
+        session: SessionId,
         auth: Option<String>,
         headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
-        match &message {
-            JsonRpcMessage::Request(request)
-                if matches!(
-                    request.request,
-                    ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
-                ) =>
-            {
-                let id = request.id.clone();
-                let body = exact::frame(&message)?;
-                let mut call = self.client.post(&*uri).body(body).headers(headers.into_iter().collect());
-                if let Some(token) = auth {
-                    call = call.bearer_auth(token);
-                }
-                self.post_call(call, id, session, limits).await
-            }
-            _ => {
-                self.client
-                    .post_message_with_response_limits(uri, message, session, auth, headers, limits)
-                    .await
-            }
+        let post = Post { uri, auth, headers, limits };
+        if let JsonRpcMessage::Request(request) = &message {
+            return self.ask(&post, &message, request, session).await;
         }
+        let (_, session) = self.session.now(session);
+        self.notify(&post, message, session).await
     }
 
     async fn delete_session(
@@ -85,16 +77,18 @@ impl StreamableHttpClient for HttpClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Outcome<()> {
-        if !self.terminates {
-            return Ok(());
+        match self.session.now(Some(session)) {
+            (_, Some(session)) if self.terminates => {
+                self.client.delete_session(uri, session, auth, headers).await
+            }
+            _ => Ok(()),
         }
-        self.client.delete_session(uri, session, auth, headers).await
     }
 
     fn get_stream(
         &self,
         uri: Arc<str>,
-        session: Option<Arc<str>>,
+        session: SessionId,
         last_event: Option<String>,
         auth: Option<String>,
         headers: Headers,
@@ -103,118 +97,140 @@ impl StreamableHttpClient for HttpClient {
         self.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, largest)
     }
 
+    /// Opens the stream on which the server says what belongs to no request. Streams of requests are resumed where they
+    /// are read.
     async fn get_stream_with_max_sse_event_size(
         &self,
         uri: Arc<str>,
-        session: Option<Arc<str>>,
+        session: SessionId,
         last_event: Option<String>,
         auth: Option<String>,
         headers: Headers,
         largest: usize,
     ) -> Outcome<Events> {
+        let over = self.session.over();
+        let (number, session) = self.session.now(session);
+        // Another session has other events.
+        let last_event = last_event.filter(|_| self.session.is_listened_to(number));
         let opened =
             self.client.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, largest);
-        Ok(opened.await?.map_ok(kept_exact).boxed())
+        let events = opened.await?;
+        self.session.listens(number);
+        Ok(events.map_ok(kept_exact).take_until(over).boxed())
     }
 }
 
 impl HttpClient {
-    async fn post_call(
+    /// Sends a request. Where the server refuses it and may not know the session, one is begun anew, and the request sent
+    /// again, once.
+    async fn ask(
         &self,
-        mut request: RequestBuilder,
-        id: RequestId,
-        session: Option<Arc<str>>,
-        limits: StreamableHttpResponseLimits,
+        post: &Post,
+        message: &ClientJsonRpcMessage,
+        request: &JsonRpcRequest<ClientRequest>,
+        session: SessionId,
     ) -> Outcome<StreamableHttpPostResponse> {
-        request = request.header(ACCEPT, "text/event-stream, application/json");
-        request = request.header(CONTENT_TYPE, "application/json");
-        if let Some(session) = &session {
-            request = request.header("mcp-session-id", &**session);
+        if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+            self.session.note_start(message);
         }
-        let answer = request.send().await?;
-        let status = answer.status();
-        if let Some(challenge) = challenge(&answer) {
-            return Err(challenge);
+        let (number, now) = self.session.now(session.clone());
+        let (status, refusal) = match post.send(&self.client, message, request, now).await? {
+            Posted::Answered(answer) => return Ok(answer),
+            Posted::Forgotten { status, refusal } => (status, refusal),
+        };
+        if let Err(error) = self.session.renew(number, self, post).await {
+            return Err(carried(not_renewed(status, &refusal, error)));
         }
-        if status == StatusCode::NOT_FOUND && session.is_some() {
-            return Err(StreamableHttpError::SessionExpired);
+        let (_, now) = self.session.now(session);
+        match post.send(&self.client, message, request, now).await? {
+            Posted::Answered(answer) => Ok(answer),
+            Posted::Forgotten { refusal, .. } => Err(carried(refusal)),
         }
-        if status == StatusCode::ACCEPTED {
-            return Ok(StreamableHttpPostResponse::Accepted);
+    }
+
+    /// Sends the message with which a session begins.
+    pub(super) async fn begin(
+        &self,
+        post: &Post,
+        start: &ClientJsonRpcMessage,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let JsonRpcMessage::Request(request) = start else {
+            return Err(carried(RequestError::NotSent("it has no session".to_owned())));
+        };
+        match post.send(&self.client, start, request, None).await? {
+            Posted::Answered(answer) => Ok(answer),
+            Posted::Forgotten { refusal, .. } => Err(carried(refusal)),
         }
-        let kind = answer.headers().get(CONTENT_TYPE).cloned();
-        let kind = kind.as_ref().and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        match kind.split(';').next().unwrap_or_default().trim() {
-            "text/event-stream" if status.is_success() => {
-                let events = events(answer, id, limits.max_sse_event_size);
-                Ok(StreamableHttpPostResponse::Sse(events, None))
+    }
+
+    /// Sends what is no request.
+    pub(super) async fn notify(
+        &self,
+        post: &Post,
+        message: ClientJsonRpcMessage,
+        session: SessionId,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let is_ready = matches!(
+            &message,
+            JsonRpcMessage::Notification(notification)
+                if matches!(notification.notification, ClientNotification::InitializedNotification(_))
+        );
+        let Post { uri, auth, headers, limits } = post.clone();
+        let told =
+            self.client.post_message_with_response_limits(uri, message, session, auth, headers, limits);
+        match told.await {
+            // It would end the connection. The first request says better whether the server can be used.
+            Ok(_) if is_ready => Ok(StreamableHttpPostResponse::Accepted),
+            Err(error) if is_ready && !wants_login(&error) => {
+                let reason = of_posting(&error);
+                tracing::debug!(%reason, "an MCP server does not take note that its client is ready");
+                Ok(StreamableHttpPostResponse::Accepted)
             }
-            "application/json" => {
-                let text = read(answer, limits.max_json_response_size).await?;
-                match exact::read(&text) {
-                    Ok(message) if status.is_success() => Ok(StreamableHttpPostResponse::Json(message, None)),
-                    Ok(message @ JsonRpcMessage::Error(_)) => {
-                        Ok(StreamableHttpPostResponse::Json(message, None))
-                    }
-                    Err(error) if status.is_success() => Err(error.into()),
-                    _ => Err(HttpStatusError::new(status.as_u16(), None).into()),
-                }
-            }
-            _ if status.is_success() => {
-                Err(StreamableHttpError::UnexpectedContentType(Some(kind.to_owned())))
-            }
-            _ => Err(HttpStatusError::new(status.as_u16(), None).into()),
+            told => told,
         }
     }
 }
 
-/// What the server wants us to show first.
-fn challenge(answer: &Response) -> Option<StreamableHttpError<reqwest::Error>> {
-    let header = answer.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
-    match answer.status() {
-        StatusCode::UNAUTHORIZED => Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(header))),
-        StatusCode::FORBIDDEN => {
-            let scope = WWWAuthenticateParams::parse(&header, answer.url()).scope;
-            Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(header, scope)))
+/// Ends a request with the error that kept it from being answered. What opens a connection fails as a whole.
+pub(super) fn ended(
+    message: &ClientJsonRpcMessage,
+    error: StreamableHttpError<reqwest::Error>,
+) -> Outcome<StreamableHttpPostResponse> {
+    match message {
+        JsonRpcMessage::Request(request)
+            if !matches!(
+                request.request,
+                ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+            ) =>
+        {
+            let answer = of_posting(&error).in_place_of_answer(request.id.clone());
+            Ok(StreamableHttpPostResponse::Json(answer, None))
         }
-        _ => None,
+        _ => Err(error),
     }
 }
 
-async fn read(mut answer: Response, largest: usize) -> Outcome<Vec<u8>> {
-    let mut text = Vec::new();
-    while let Some(piece) = answer.chunk().await? {
-        if text.len() + piece.len() > largest {
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: largest });
-        }
-        text.extend_from_slice(&piece);
+fn wants_login(error: &StreamableHttpError<reqwest::Error>) -> bool {
+    match error {
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => true,
+        StreamableHttpError::HttpStatus(error) => error.status == StatusCode::UNAUTHORIZED.as_u16(),
+        StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
+        _ => false,
     }
-    Ok(text)
 }
 
-#[derive(Debug, thiserror::Error)]
-enum ReadError {
-    #[error("an event is too large")]
-    TooLarge,
-    #[error(transparent)]
-    Broken(reqwest::Error),
-}
-
-/// The events in the answer to a call; one that is too large becomes the refusal of the call.
-fn events(answer: Response, id: RequestId, largest: usize) -> Events {
-    let mut size = EventSize::default();
-    let pieces = answer.bytes_stream().map(move |piece| {
-        let piece = piece.map_err(ReadError::Broken)?;
-        if size.after(&piece) > largest { Err(ReadError::TooLarge) } else { Ok(piece) }
-    });
-    let events = SseStream::from_bytes_stream(pieces).map(move |event| match event {
-        Ok(event) => Ok(kept_exact(event)),
-        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(ReadError::TooLarge)) => {
-            Ok(event_of(&refusal(id.clone(), format!("its answer is larger than {largest} bytes"))))
+/// What became of a request that a server refused, and that could not be sent again in a new session.
+fn not_renewed(status: StatusCode, refusal: &RequestError, error: RequestError) -> RequestError {
+    let reason = format!("{refusal}; a new session could not be begun: {error}");
+    match error {
+        RequestError::NotSent(_) => RequestError::NotSent(reason),
+        // A session that is gone needs a new connection.
+        _ if status == StatusCode::NOT_FOUND => RequestError::NotSent(reason),
+        RequestError::NotRun { retry_after, .. } => RequestError::NotRun { reason, retry_after },
+        RequestError::Lost(_) | RequestError::Refused(_) => {
+            RequestError::NotRun { reason, retry_after: None }
         }
-        Err(error) => Err(error),
-    });
-    events.boxed()
+    }
 }
 
 /// Lets numbers through that the library would not keep.
@@ -222,58 +238,5 @@ fn kept_exact(event: Sse) -> Sse {
     match event.data.as_deref().and_then(frames::rewritten) {
         Some(data) => Sse { data: Some(data), ..event },
         None => event,
-    }
-}
-
-fn event_of(message: &ServerJsonRpcMessage) -> Sse {
-    Sse { data: serde_json::to_string(message).ok(), ..Sse::default() }
-}
-
-/// How large the event under way is.
-#[derive(Default)]
-struct EventSize {
-    bytes: usize,
-    is_in_line: bool,
-    after_return: bool,
-}
-
-impl EventSize {
-    /// Counts a piece and tells how large the largest event in it was so far.
-    fn after(&mut self, piece: &[u8]) -> usize {
-        let mut most = 0;
-        for byte in piece {
-            let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
-            match byte {
-                b'\n' if after_return => {}
-                b'\r' | b'\n' => {
-                    if !std::mem::take(&mut self.is_in_line) {
-                        self.bytes = 0;
-                    }
-                }
-                _ => {
-                    self.is_in_line = true;
-                    self.bytes += 1;
-                    most = most.max(self.bytes);
-                }
-            }
-        }
-        most
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_size_of_an_event_counts_all_its_lines_and_no_other_event() {
-        for end in ["\n", "\r\n", "\r"] {
-            let stream = format!("data: 1{end}data: 2{end}{end}data: 3{end}{end}").repeat(3);
-            for size in 1..stream.len() {
-                let mut counted = EventSize::default();
-                let most = stream.as_bytes().chunks(size).map(|piece| counted.after(piece)).max();
-                assert_eq!(most, Some(14), "{end:?}, in pieces of {size}");
-            }
-        }
     }
 }

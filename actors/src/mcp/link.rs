@@ -36,6 +36,7 @@ use super::{
     noting::Noting,
     pending::{Counted, Pending},
     request_error::RequestError,
+    said::said,
     send_error,
     sse::EventLink,
     subscription::{is_modern, keep_subscribed},
@@ -154,7 +155,8 @@ async fn open_as(
             McpLink::Stdio { .. } => Err(LinkEnd::plain("it is no program")),
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let transport = address.streamable(config, entry);
+                let renewing = handler.clone();
+                let transport = address.streamable(config, entry, Arc::new(move || renewing.renewed()));
                 open_over(transport, config.era, generation, handler, wanted).await
             }
             McpLink::InProcess(server) => {
@@ -167,9 +169,11 @@ async fn open_as(
             }
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
-                let opened =
-                    EventLink::open(address, config.largest_message_bytes, handler.traffic.clone()).await;
-                let transport = opened.map_err(LinkEnd::plain)?;
+                // Whatever it is that does not come is said then.
+                let patience = config.connect_timeout.mul_f64(0.9);
+                let (largest, traffic) = (config.largest_message_bytes, handler.traffic.clone());
+                let opened = EventLink::open(address, largest, patience, traffic).await;
+                let transport = opened.map_err(|error| LinkEnd::plain(error.to_string()))?;
                 // Only servers from before the revision without a handshake are reached like this.
                 open_over(transport, ProtocolEra::Legacy, generation, handler, wanted).await
             }
@@ -222,8 +226,8 @@ async fn open_child(
                 // One that closed its pipes is about to end, and its exit status says more.
                 let ended = timeout(EXIT_PATIENCE, child.wait()).await;
                 let reason = match ended {
-                    Ok(exit) => format!("it ended while starting ({exit})"),
-                    Err(_) => describe(&error),
+                    Ok(exit) if !has_answered(&error) => format!("it ended while starting ({exit})"),
+                    _ => describe(&error),
                 };
                 child.stop().await;
                 Err(LinkEnd::of_child(reason, &child))
@@ -401,9 +405,17 @@ impl Link {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// Asks whether the server is there: no request that anybody waits for.
+    pub(super) async fn check(&self, question: ClientRequest) -> Result<ServerResult, RequestError> {
+        self.send_as(question, Counted::one_more(&Arc::default())).await?.answer().await
+    }
+
     /// Sends a request.
     pub(super) async fn send(&self, request: ClientRequest) -> Result<Pending, RequestError> {
-        let counted = Counted::one_more(&self.in_flight);
+        self.send_as(request, Counted::one_more(&self.in_flight)).await
+    }
+
+    async fn send_as(&self, request: ClientRequest, counted: Counted) -> Result<Pending, RequestError> {
         let closed = || RequestError::NotSent("the connection is closed".to_owned());
         if !self.is_open() {
             return Err(closed());
@@ -435,12 +447,25 @@ impl Link {
     }
 }
 
+/// Tells whether the server itself said why there is no connection.
+fn has_answered(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => has_answered(fallback),
+        ClientInitializeError::JsonRpcError(_)
+        | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
+        _ => false,
+    }
+}
+
 /// Why a connection was not had, without the messages that were exchanged.
 fn describe(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => describe(fallback),
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection while starting".to_owned(),
-        ClientInitializeError::JsonRpcError(error) => format!("it refused to start: {}", error.message),
+        ClientInitializeError::JsonRpcError(error) => match RequestError::from(error.clone()) {
+            RequestError::Refused(words) => format!("it refused to start: {}", said(&words)),
+            ours => ours.to_string(),
+        },
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no protocol version that is known here".to_owned()
         }

@@ -18,7 +18,7 @@ use rmcp::{
 };
 
 use super::{
-    http_client::{Events, Headers, HttpClient, Outcome},
+    http_client::{Events, Headers, HttpClient, Outcome, ended},
     login::{Challenge, Identity},
 };
 
@@ -143,7 +143,7 @@ impl StreamableHttpClient for LoginClient {
             let (uri, message, headers) = (uri.clone(), message.clone(), headers.clone());
             self.http.post_message_with_response_limits(uri, message, session.clone(), token, headers, limits)
         };
-        self.send(auth, post).await
+        self.send(auth, post).await.or_else(|error| ended(&message, error))
     }
 
     async fn delete_session(

@@ -108,7 +108,7 @@ fn judge(error: ServiceError) -> RequestError {
         ServiceError::TransportSend(error) => send_error::found(&error),
         ServiceError::Cancelled { .. } => RequestError::Lost("the server cancelled it".to_owned()),
         ServiceError::UnexpectedResponse => {
-            RequestError::Refused("its answer is not what the protocol allows".to_owned())
+            RequestError::Lost("its answer is not what the protocol allows".to_owned())
         }
         _ => RequestError::Lost("the connection went away".to_owned()),
     }

@@ -1,39 +1,35 @@
 //! Why a request over HTTP was not answered.
 
-use std::error::Error;
+use std::{error::Error, io};
 
 use reqwest::StatusCode;
 use rmcp::transport::{
     DynamicTransportError,
-    streamable_http_client::{
-        AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
-    },
+    streamable_http_client::{HttpStatusError, StreamableHttpError},
 };
 
-use super::request_error::RequestError;
+use super::{http_head::Head, request_error::RequestError, said::said};
 
 pub(super) fn of(error: &reqwest::Error) -> RequestError {
     if error.is_connect() || error.is_builder() {
-        return RequestError::NotSent("no connection to its address can be made".to_owned());
+        return RequestError::NotSent(format!("no connection to its address can be made{}", cause(error)));
     }
     match error.status() {
-        Some(status) => of_status(status),
-        None => RequestError::Lost("the connection broke".to_owned()),
+        Some(status) => Head::bare(status, None).refusal(""),
+        None => RequestError::Lost(format!("the connection broke{}", cause(error))),
     }
 }
 
-/// What it means that a server answered a message with an HTTP error.
-pub(super) fn of_status(status: StatusCode) -> RequestError {
-    let said = |text: &str| format!("{text} (HTTP {})", status.as_u16());
-    match status.as_u16() {
-        401 => RequestError::Refused(said("it wants to know who is asking")),
-        403 => RequestError::Refused(said("it does not allow this")),
-        404 | 410 => RequestError::NotSent(said("it knows no such address or session")),
-        429 => RequestError::Refused(said("it takes no more requests for now")),
-        400..500 => RequestError::Refused(said("it refused the request")),
-        300..400 => RequestError::Refused(said("it sent the request on to another server")),
-        _ => RequestError::Lost(said("it answered with an error")),
-    }
+/// The first cause of an error, to stand after a reason. It names no address.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    let first: &(dyn Error + 'static) = error;
+    let last = std::iter::successors(first.source(), |cause| (*cause).source()).last();
+    last.map(|cause| format!(" ({})", said(&cause.to_string()))).unwrap_or_default()
+}
+
+/// Takes what became of a request through the protocol's library.
+pub(super) fn carried(error: RequestError) -> StreamableHttpError<reqwest::Error> {
+    StreamableHttpError::Io(io::Error::other(error))
 }
 
 /// What became of a message that the protocol's library was to send.
@@ -46,22 +42,32 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<RequestError> {
     if let Some(error) = cause.downcast_ref::<RequestError>() {
         return Some(error.clone());
     }
-    if cause.is::<AuthRequiredError>() {
-        return Some(of_status(StatusCode::UNAUTHORIZED));
-    }
-    if cause.is::<InsufficientScopeError>() {
-        return Some(of_status(StatusCode::FORBIDDEN));
-    }
-    match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
-        StreamableHttpError::Client(error) => Some(of(error)),
-        StreamableHttpError::HttpStatus(HttpStatusError { status, .. }) => {
-            StatusCode::from_u16(*status).ok().map(of_status)
+    cause.downcast_ref::<StreamableHttpError<reqwest::Error>>().map(of_posting)
+}
+
+/// What became of a message over streamable HTTP.
+pub(super) fn of_posting(error: &StreamableHttpError<reqwest::Error>) -> RequestError {
+    let bare = |status: u16, challenge: Option<&str>| {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Head::bare(status, challenge).refusal("")
+    };
+    match error {
+        StreamableHttpError::Client(error) => of(error),
+        StreamableHttpError::Io(error) => error
+            .get_ref()
+            .and_then(|error| error.downcast_ref::<RequestError>())
+            .cloned()
+            .unwrap_or_else(|| RequestError::Lost("the connection broke".to_owned())),
+        StreamableHttpError::HttpStatus(HttpStatusError { status, .. }) => bare(*status, None),
+        StreamableHttpError::AuthRequired(wanted) => bare(401, Some(&wanted.www_authenticate_header)),
+        StreamableHttpError::InsufficientScope(wanted) => bare(403, Some(&wanted.www_authenticate_header)),
+        StreamableHttpError::Deserialize(error) => {
+            RequestError::Lost(format!("its answer cannot be read: {}", said(&error.to_string())))
         }
-        StreamableHttpError::SessionExpired => Some(of_status(StatusCode::NOT_FOUND)),
-        StreamableHttpError::ResponseBodyTooLarge { max_size } => {
-            Some(RequestError::Lost(format!("its answer is larger than {max_size} bytes")))
+        StreamableHttpError::UnexpectedServerResponse(_) | StreamableHttpError::UnexpectedEndOfStream => {
+            RequestError::Lost("its answer is not what the protocol allows".to_owned())
         }
-        _ => None,
+        _ => RequestError::Lost("the connection broke".to_owned()),
     }
 }
 

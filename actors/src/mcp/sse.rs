@@ -4,27 +4,36 @@
 use std::{
     io::{self, Cursor},
     sync::Arc,
+    time::Duration,
 };
 
 use futures::{Stream, StreamExt, stream::BoxStream};
 use reqwest::{
-    Url,
-    header::{ACCEPT, CONTENT_TYPE},
+    Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, LOCATION},
 };
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt},
+    time::{Instant, timeout_at},
+};
 use tokio_util::io::StreamReader;
 
 use super::{
     exact,
-    http::Address,
+    http::{Address, MOST_REDIRECTS},
+    http_head::{self, Head, media_type},
     inbox::{Inbox, Incoming},
     request_error::RequestError,
+    said::said,
     send_error,
     traffic::Traffic,
 };
 
-/// The longest address for messages that a server may give, in bytes.
+/// What is said of a server that may be of the other kind.
+const NEWER: &str = "if it speaks streamable HTTP, configure it with the type `http`";
+
+/// The longest address for messages that a server may give, in bytes, with its type.
 const LONGEST_ADDRESS: u64 = 8 * 1024;
 
 type Lines = StreamReader<BoxStream<'static, io::Result<Cursor<Vec<u8>>>>, Cursor<Vec<u8>>>;
@@ -38,30 +47,81 @@ pub(super) struct EventLink {
 }
 
 impl EventLink {
-    /// Asks for the long answer and waits until it says where messages go.
+    /// Asks for the long answer and waits until it says where messages go, both for at most `patience`.
     pub(super) async fn open(
         address: Address,
         largest: usize,
+        patience: Duration,
         traffic: Arc<Traffic>,
-    ) -> Result<Self, String> {
-        let request = address.client.get(address.url.clone()).headers(address.headers.clone());
-        let answer = request.header(ACCEPT, "text/event-stream").send().await;
-        let answer = answer.map_err(|error| send_error::of(&error).to_string())?;
-        if !answer.status().is_success() {
-            return Err(send_error::of_status(answer.status()).to_string());
-        }
+    ) -> Result<Self, RequestError> {
+        let until = Instant::now() + patience;
+        let answer = events(&address).await?;
         let mut lines = lines(answer.bytes_stream());
-        let mut first = String::new();
-        let read = (&mut lines).take(LONGEST_ADDRESS).read_line(&mut first).await;
-        if read.is_err() || !first.ends_with('\n') {
-            return Err("it does not say where messages go".to_owned());
+        let (mut to, mut kind) = (String::new(), String::new());
+        let reading = async {
+            let mut first = (&mut lines).take(LONGEST_ADDRESS);
+            first.read_line(&mut to).await?;
+            first.read_line(&mut kind).await
+        };
+        let not_said = |text: &str| {
+            RequestError::NotSent(format!(
+                "it opened an event stream, but {text} where messages go, which older servers with server-sent \
+                 events say first, in an event of the type `endpoint`"
+            ))
+        };
+        match timeout_at(until, reading).await {
+            Err(_) => return Err(not_said(&format!("did not say within {} s", patience.as_secs_f64()))),
+            Ok(Err(_)) => return Err(not_said("it broke before it said")),
+            Ok(Ok(_)) if !to.ends_with('\n') => return Err(not_said("it ended before it said")),
+            Ok(Ok(_)) if !kind.ends_with('\n') => return Err(not_said("did not say in few bytes")),
+            Ok(Ok(_)) => {}
         }
-        let messages = address.url.join(first.trim()).ok();
+        let (to, kind) = (to.trim(), kind.trim());
+        if kind != "endpoint" {
+            let kind =
+                if kind.is_empty() { "no type".to_owned() } else { format!("the type `{}`", said(kind)) };
+            return Err(not_said(&format!("its first event has {kind} and does not say")));
+        }
+        let messages = address.url.join(to).map_err(|_| {
+            RequestError::NotSent(format!("it says that messages go to {:?}, which is no address", said(to)))
+        })?;
         // Messages carry the headers, which are for this server alone.
-        let messages = messages.filter(|messages| messages.origin() == address.url.origin());
-        let messages = messages.ok_or("it sends messages to another server")?;
+        if messages.origin() != address.url.origin() {
+            let other = messages.origin().ascii_serialization();
+            let reason = format!("it sends messages to another server, {}, which gets none", said(&other));
+            return Err(RequestError::NotSent(reason));
+        }
         Ok(Self { inbox: Inbox::new(lines, largest), address: Arc::new(address), messages, traffic })
     }
+}
+
+/// Asks for the long answer. Nothing but a question is sent, so every redirect to the same server is followed.
+async fn events(address: &Address) -> Result<Response, RequestError> {
+    let mut url = address.url.clone();
+    for _ in 0..MOST_REDIRECTS {
+        let request = address.client.get(url.clone()).headers(address.headers.clone());
+        let answer = request.header(ACCEPT, "text/event-stream").send().await;
+        let answer = answer.map_err(|error| send_error::of(&error))?;
+        let next = answer.headers().get(LOCATION).and_then(|to| answer.url().join(to.to_str().ok()?).ok());
+        match next.filter(|next| answer.status().is_redirection() && next.origin() == url.origin()) {
+            Some(next) => url = next,
+            None if !answer.status().is_success() => {
+                let may_be_newer = matches!(answer.status().as_u16(), 400 | 404..=406);
+                let refusal = http_head::refusal(answer).await;
+                return Err(if may_be_newer {
+                    RequestError::NotSent(format!("{refusal} ({NEWER})"))
+                } else {
+                    refusal
+                });
+            }
+            None if media_type(answer.headers()) != "text/event-stream" => {
+                let misfit = Head::of(&answer).misfit();
+                return Err(RequestError::NotSent(format!("{misfit} ({NEWER})")));
+            }
+            None => return Ok(answer),
+        }
+    }
+    Err(RequestError::NotSent("it redirects in circles".to_owned()))
 }
 
 impl Transport<RoleClient> for EventLink {
@@ -78,7 +138,7 @@ impl Transport<RoleClient> for EventLink {
             let sent = request.header(CONTENT_TYPE, "application/json").body(body).send().await;
             match sent {
                 Ok(answer) if answer.status().is_success() => Ok(()),
-                Ok(answer) => Err(send_error::of_status(answer.status())),
+                Ok(answer) => Err(http_head::refusal(answer).await),
                 Err(error) => Err(send_error::of(&error)),
             }
         }
@@ -120,14 +180,50 @@ fn lines<C: AsRef<[u8]>>(chunks: impl Stream<Item = reqwest::Result<C>> + Send +
     StreamReader::new(pieces.boxed())
 }
 
-/// Takes events apart, piece by piece, and keeps nothing of them: the first one says where messages go, and the data
-/// of all others are messages, or are passed over by whoever reads them.
+/// How much of a line is kept that says the type of the first event.
+const LONGEST_KIND: usize = 256;
+
+/// Takes events apart, piece by piece, and keeps nothing of them: the first one says where messages go, and its type
+/// follows on a line; the data of all others are messages, or are passed over by whoever reads them.
 #[derive(Default)]
 struct Events {
     line: Line,
     /// The event has data already.
     has_data: bool,
     after_return: bool,
+    first: First,
+}
+
+/// What is known of the first event with data.
+#[derive(Default)]
+struct First {
+    is_over: bool,
+    line: Vec<u8>,
+    kind: Vec<u8>,
+}
+
+impl First {
+    fn feed(&mut self, byte: u8) {
+        if !self.is_over && self.line.len() < LONGEST_KIND {
+            self.line.push(byte);
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if let Some(kind) = line.strip_prefix(b"event:") {
+            self.kind = kind.trim_ascii().to_vec();
+        }
+    }
+
+    /// Ends an event, which had data or had none.
+    fn end_event(&mut self, had_data: bool, data: &mut Vec<u8>) {
+        let kind = std::mem::take(&mut self.kind);
+        if had_data && !std::mem::replace(&mut self.is_over, true) {
+            data.extend_from_slice(&kind);
+            data.push(b'\n');
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -152,14 +248,22 @@ impl Events {
     fn step(&mut self, byte: u8, data: &mut Vec<u8>) {
         const FIELD: &[u8] = b"data";
         let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+        if !matches!(byte, b'\r' | b'\n') {
+            self.first.feed(byte);
+        }
         match (byte, self.line) {
             (b'\n', _) if after_return => {}
             (b'\r' | b'\n', Line::Begin) => {
-                if std::mem::take(&mut self.has_data) {
+                let had_data = std::mem::take(&mut self.has_data);
+                if had_data {
                     data.push(b'\n');
                 }
+                self.first.end_event(had_data, data);
             }
-            (b'\r' | b'\n', _) => self.line = Line::Begin,
+            (b'\r' | b'\n', _) => {
+                self.line = Line::Begin;
+                self.first.end_line();
+            }
             (b'd', Line::Begin) => self.line = Line::Field(1),
             (b':', Line::Field(4)) => {
                 // Several lines of data make one text; in JSON, a space does as well as a line end.
@@ -192,7 +296,7 @@ mod tests {
             "data:{\"b\":\ndata: 1}\rid: 7\rretry: 10\r\r",
             "database: no\ndat\n\nevent: cut\ndata: half"
         );
-        let expected = "/messages?id=1\n{\"a\": \"data: x\"}\n{\"b\": 1}\nhalf";
+        let expected = "/messages?id=1\nendpoint\n{\"a\": \"data: x\"}\n{\"b\": 1}\nhalf";
         for size in 1..stream.len() {
             let mut events = Events::default();
             let read: Vec<u8> = stream.as_bytes().chunks(size).flat_map(|chunk| events.feed(chunk)).collect();

@@ -87,7 +87,9 @@ pub(super) async fn keep_subscribed(
     let keeping = async {
         if is_modern(&version) {
             listen(&peer, &offers, &handler, &mut wanted).await;
-        } else {
+            return;
+        }
+        loop {
             if let Some(level) = handler.desk.log_level().filter(|_| offers.logging.is_some()) {
                 let request = SetLevelRequest::new(SetLevelRequestParams::new(level));
                 if let Err(error) = peer.send_request(ClientRequest::SetLevelRequest(request)).await {
@@ -104,6 +106,7 @@ pub(super) async fn keep_subscribed(
                     tracing::warn!(server, uri, %error, "a resource could not be subscribed to again");
                 }
             }
+            handler.is_new.notified().await;
         }
     };
     tokio::select! {
