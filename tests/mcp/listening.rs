@@ -30,6 +30,11 @@ impl Listening {
     pub(super) async fn start_with(sdk: &str, port: u16, transport: &str, env: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(venv::python(sdk));
         command.arg(SDK_SERVER).arg(port.to_string()).arg(transport).envs(env.iter().copied());
+        Self::of(command, port).await
+    }
+
+    /// Starts a program, and waits until it listens.
+    pub(super) async fn of(mut command: Command, port: u16) -> Self {
         let server = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         eventually("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
         server

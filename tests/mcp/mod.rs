@@ -20,6 +20,7 @@ mod lists;
 mod many;
 mod proxy;
 mod real_servers;
+mod reasons;
 mod reload;
 mod rogue;
 #[cfg(feature = "python")]

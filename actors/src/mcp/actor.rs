@@ -32,6 +32,7 @@ use super::{
     pool::PoolInner,
     session::{OpenLink, View, until},
     status::McpState,
+    telling::Telling,
 };
 use crate::moment;
 use crate::reply::{MAILBOX, post};
@@ -135,6 +136,7 @@ pub(crate) struct McpSessionActor {
     /// Why the link is of no use any more, where that was seen before its end.
     broken: Option<String>,
     listing: Listing,
+    telling: Telling,
     open: OpenLink,
     view: watch::Sender<View>,
 }
@@ -160,6 +162,7 @@ impl McpSessionActor {
             gone: false,
             broken: None,
             listing: Listing::No,
+            telling: Telling::default(),
             open,
             view,
         }
@@ -181,8 +184,8 @@ impl McpSessionActor {
         self.state = state;
     }
 
-    fn note_error(&self, error: String) {
-        tracing::warn!(server = &*self.desk.server, error, "MCP server");
+    fn note_error(&mut self, error: String) {
+        self.telling.failed(&self.desk.server, &error);
         self.view.send_modify(|view| {
             view.last_error = Some(error);
             view.settled = true;
@@ -276,9 +279,8 @@ impl McpSessionActor {
     /// Asks whether the server is still there: now and then, or where there is doubt.
     fn watch_health(&self, link: &Arc<Link>, ctx: &Context<Self>) {
         let (check, patience) = (self.config.health, self.config.connect_timeout);
-        let (link, actor) = (link.clone(), ctx.address().downgrade());
+        let (link, actor, generation) = (link.clone(), ctx.address().downgrade(), link.generation);
         tokio::spawn(async move {
-            let generation = link.generation;
             if let Some(reason) = health::failure(check, link, patience).await
                 && let Some(actor) = actor.upgrade()
             {
@@ -472,6 +474,7 @@ impl Handler<Listed> for McpSessionActor {
         let again = std::mem::replace(&mut self.listing, Listing::No) == Listing::NowAndAgain;
         match outcome {
             Ok((tools, problems)) => {
+                self.telling.is_there(&self.desk.server);
                 self.view.send_modify(|view| {
                     view.tools = Some(tools);
                     view.problems = problems;

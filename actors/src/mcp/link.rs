@@ -170,7 +170,8 @@ async fn open_as(
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 // Whatever it is that does not come is said then.
-                let patience = config.connect_timeout.mul_f64(0.9);
+                let rest = config.connect_timeout.checked_div(10).unwrap_or_default();
+                let patience = config.connect_timeout.saturating_sub(rest);
                 let (largest, traffic) = (config.largest_message_bytes, handler.traffic.clone());
                 let opened = EventLink::open(address, largest, patience, traffic).await;
                 let transport = opened.map_err(|error| LinkEnd::plain(error.to_string()))?;

@@ -67,6 +67,7 @@ mod session;
 mod sse;
 mod status;
 mod subscription;
+mod telling;
 mod tool;
 mod traffic;
 mod wire;

@@ -102,7 +102,8 @@ impl Drop for Pending {
     }
 }
 
-fn judge(error: ServiceError) -> RequestError {
+/// What an error of the protocol's library means.
+pub(super) fn judge(error: ServiceError) -> RequestError {
     match error {
         ServiceError::McpError(error) => error.into(),
         ServiceError::TransportSend(error) => send_error::found(&error),
