@@ -39,7 +39,7 @@ async fn what_is_harmless_is_mended_and_noted_over_every_link() {
             (text(b"a\tb"), "a\tb", "control character"),
             (text(b"a\x01b"), "a\u{1}b", "control character"),
         ];
-        // Elsewhere events are taken apart by the protocol's library, which takes UTF-8 alone.
+        // These events are taken apart by a library that takes UTF-8 alone.
         if link != "events" {
             faults.push((text(b"a\xff\xfeb"), "a\u{fffd}\u{fffd}b", "UTF-8"));
         }
@@ -90,7 +90,7 @@ async fn an_unreadable_answer_says_why_and_several_messages_on_a_line_are_read()
     let engine = engine_with([("s", rogue.config.clone())]).await;
     let result = raw(&engine, &answer(br#"{"content":[],"structuredContent":{"v":NaN}}"#)).await;
     let error = result.error.unwrap();
-    assert!(error.contains("its answer cannot be read: expected value") && error.contains("NaN"), "{error}");
+    assert!(error.contains("its answer is no JSON: expected value") && error.contains("NaN"), "{error}");
     let ping = br#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
     for between in [b"".as_slice(), b" \t ", b","] {
         let line = [ping, between, &*text(b"second")].concat();

@@ -271,9 +271,8 @@ impl McpSessionActor {
     /// Asks whether the server is still there: now and then, or where there is doubt.
     fn watch_health(&self, link: &Arc<Link>, ctx: &Context<Self>) {
         let (check, patience) = (self.config.health, self.config.connect_timeout);
-        let (link, actor) = (link.clone(), ctx.address().downgrade());
+        let (link, actor, generation) = (link.clone(), ctx.address().downgrade(), link.generation);
         tokio::spawn(async move {
-            let generation = link.generation;
             if let Some(reason) = health::failure(check, link, patience).await
                 && let Some(actor) = actor.upgrade()
             {

@@ -5,6 +5,16 @@ use rmcp::model::RequestId;
 /// The longest id that is looked at, in bytes; ours are short.
 const LONGEST: usize = 64;
 
+/// What the keys so far show.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Kind {
+    /// Nothing yet: a line of a log may have an id, too.
+    #[default]
+    Unknown,
+    Answer,
+    Request,
+}
+
 /// Finds the `id` of a JSON-RPC answer from its bytes, in one pass, wherever it stands.
 #[derive(Default)]
 pub(super) struct AnswerId {
@@ -14,9 +24,7 @@ pub(super) struct AnswerId {
     /// The key or value under way on the first level.
     token: Vec<u8>,
     is_id: bool,
-    /// It has a key that only messages have: a line of a log may have an id, too.
-    is_message: bool,
-    is_request: bool,
+    kind: Kind,
     id: Option<RequestId>,
 }
 
@@ -26,7 +34,7 @@ impl AnswerId {
     }
 
     pub(super) fn found(&self) -> Option<RequestId> {
-        self.id.clone().filter(|_| self.is_message && !self.is_request)
+        self.id.clone().filter(|_| self.kind == Kind::Answer)
     }
 
     fn step(&mut self, byte: u8) {
@@ -48,9 +56,11 @@ impl AnswerId {
             b',' => self.settle(),
             b':' if self.depth == 1 => {
                 self.is_id = self.token == b"\"id\"";
-                self.is_message |=
-                    [b"\"jsonrpc\"".as_slice(), b"\"result\"", b"\"error\""].contains(&&*self.token);
-                self.is_request |= self.token == b"\"method\"";
+                self.kind = match (self.kind, &*self.token) {
+                    (Kind::Request, _) | (_, b"\"method\"") => Kind::Request,
+                    (_, b"\"jsonrpc\"" | b"\"result\"" | b"\"error\"") => Kind::Answer,
+                    (kind, _) => kind,
+                };
                 self.token.clear();
             }
             b' ' | b'\t' | b'\r' | b'\n' => {}

@@ -1,5 +1,7 @@
 //! The messages in a line: one, as the protocol has it, or what clumsy servers write in its place.
 
+use rmcp::model::JsonRpcMessage;
+
 use super::{
     answer_id::AnswerId,
     exact::{self, Incoming, MISSHAPEN},
@@ -53,11 +55,22 @@ impl Iterator for Frames {
 pub(super) fn rewritten(text: &str) -> Option<String> {
     match exact::rewritten(text) {
         Ok(rewritten) => rewritten,
-        Err(_) => {
-            let message = Frames::new(text.as_bytes().to_vec()).flatten().next()?;
-            serde_json::to_string(&message).ok()
-        }
+        Err(_) => serde_json::to_string(&answer(text.as_bytes())?).ok(),
     }
+}
+
+/// The answer in a text that is no single message, or what ends its call; else the first message in it.
+pub(super) fn answer(text: &[u8]) -> Option<Incoming> {
+    let is_answer =
+        |message: &Incoming| matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+    let mut first = None;
+    for message in Frames::new(text.to_vec()).flatten() {
+        if is_answer(&message) {
+            return Some(message);
+        }
+        first.get_or_insert(message);
+    }
+    first
 }
 
 /// How long the object is with which a text begins; `None` when it has no end.
@@ -96,7 +109,8 @@ pub(super) fn unreadable(text: &[u8], error: &serde_json::Error) -> Option<Incom
     };
     let reason = match error.to_string() {
         reason if reason == MISSHAPEN => reason,
-        reason => format!("its answer cannot be read: {reason}{}", near(text, error)),
+        reason if error.is_data() => format!("its answer cannot be read: {reason}"),
+        reason => format!("its answer is no JSON: {reason}{}", near(text, error)),
     };
     Some(RequestError::Lost(reason).in_place_of_answer(id))
 }
@@ -164,7 +178,7 @@ mod tests {
             reason.unwrap()
         };
         let reason = said(r#"{"structuredContent":{"x":NaN}}"#);
-        assert!(reason.starts_with("its answer cannot be read: expected value at line 1 column"), "{reason}");
+        assert!(reason.starts_with("its answer is no JSON: expected value at line 1 column"), "{reason}");
         assert!(reason.contains("NaN"), "{reason}");
         assert!(said(r#"{"structuredContent":{"x":Infinity}}"#).contains("Infinity"));
         let deep = format!(r#"{{"structuredContent":{}{}}}"#, "[".repeat(300), "]".repeat(300));

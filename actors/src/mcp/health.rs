@@ -104,7 +104,7 @@ impl HealthCheck {
         } else {
             Tool::request(PaginatedRequestParams::default())
         };
-        match link.request(question).await {
+        match link.check(question).await {
             // One that refuses is there.
             Err(RequestError::Refused(_)) if is_ping => Ok(()),
             Err(error) => Err(error.reason().to_owned()),

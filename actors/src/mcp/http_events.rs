@@ -186,7 +186,7 @@ impl Answering {
             // Noise is passed over; the answer, which there is one of, is not.
             Err(_) if !data.trim_start().starts_with('{') || data.contains("\"method\"") => return None,
             Err(error) => {
-                let reason = super::http_post::unreadable(data.as_bytes(), &error);
+                let reason = super::http_post::unreadable(&error);
                 return Some(self.give_up(RequestError::Lost(reason)));
             }
         };

@@ -21,8 +21,8 @@ use rmcp::{
 };
 
 use super::{
-    exact,
-    frames::Frames,
+    exact::{self, MISSHAPEN},
+    frames,
     http_client::{Headers, Outcome},
     http_events::Answering,
     http_head::{Head, error_body, media_type},
@@ -210,21 +210,18 @@ fn read(text: &[u8], asked: &RequestId) -> Outcome<ServerJsonRpcMessage> {
     }
     let message = match exact::read(text) {
         Ok(message) => message,
-        Err(error) => {
-            let answers = |message: &ServerJsonRpcMessage| judged(message.clone(), asked).is_ok();
-            let found = Frames::new(text.to_vec()).flatten().find(answers);
-            found.ok_or_else(|| lost(unreadable(text, &error)))?
-        }
+        Err(error) => frames::answer(text).ok_or_else(|| lost(unreadable(&error)))?,
     };
     judged(message, asked).map_err(carried)
 }
 
 /// Why an answer cannot be read.
-pub(super) fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
-    if serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok() {
-        return "its answer is not what the protocol allows".to_owned();
+pub(super) fn unreadable(error: &serde_json::Error) -> String {
+    match error.to_string() {
+        reason if reason == MISSHAPEN => reason,
+        reason if error.is_data() => format!("its answer cannot be read: {}", said(&reason)),
+        reason => format!("its answer is no JSON: {}", said(&reason)),
     }
-    format!("its answer is no JSON: {}", said(&error.to_string()))
 }
 
 /// Passes the answer to the request `asked`, with its id; all else is no answer to it.

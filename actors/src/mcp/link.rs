@@ -419,9 +419,17 @@ impl Link {
         self.answered.load(Ordering::Relaxed)
     }
 
+    /// Asks whether the server is there: no request that anybody waits for.
+    pub(super) async fn check(&self, question: ClientRequest) -> Result<ServerResult, RequestError> {
+        self.send_as(question, Counted::one_more(&Arc::default())).await?.answer().await
+    }
+
     /// Sends a request.
     pub(super) async fn send(&self, request: ClientRequest) -> Result<Pending, RequestError> {
-        let counted = Counted::one_more(&self.in_flight);
+        self.send_as(request, Counted::one_more(&self.in_flight)).await
+    }
+
+    async fn send_as(&self, request: ClientRequest, counted: Counted) -> Result<Pending, RequestError> {
         let closed = || RequestError::NotSent("the connection is closed".to_owned());
         if !self.is_open() {
             return Err(closed());

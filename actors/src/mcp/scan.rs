@@ -1,6 +1,6 @@
 //! What one look at a message's text shows, before anything is made of it.
 
-/// How deep a text may be nested: serde_json reads no deeper, and so do the readers of most languages.
+/// How deep a text may be nested: `serde_json` reads no deeper, and so do the readers of most languages.
 pub(super) const DEEPEST: usize = 127;
 
 /// The longest row of digits that always fits an integer of 64 bits.
