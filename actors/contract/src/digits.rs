@@ -38,6 +38,25 @@ pub fn longest(text: &str) -> usize {
     numbers(text).map(digits).max().unwrap_or_default()
 }
 
+/// Tells whether a JSON text has numbers that a [`Value`](serde_json::Value) may not hold exactly: integers beyond 64 bits, and fractions and
+/// exponents beyond the integers that doubles hold.
+pub fn has_inexact(text: &str) -> bool {
+    const ALWAYS_FIT: usize = 18;
+    numbers(text).any(|(start, end)| {
+        let number = &text[start..end];
+        if number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+            return number.parse().is_ok_and(is_inexact);
+        }
+        number.len() > ALWAYS_FIT && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
+    })
+}
+
+/// Tells whether a double that was read may be another number than was written, though an integer was written.
+pub(crate) fn is_inexact(double: f64) -> bool {
+    const FIRST: f64 = 9_007_199_254_740_992.0; // 2^53
+    double.abs() >= FIRST
+}
+
 /// Where numbers stand in a JSON text; what stands in a string is none.
 pub(crate) fn numbers(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let bytes = text.as_bytes();

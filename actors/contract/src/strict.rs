@@ -9,7 +9,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use crate::{digits, exact};
+use crate::digits;
 
 /// Text that is not acceptable JSON; says what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -220,7 +220,7 @@ impl<'de> Visitor<'de> for Build<'_> {
         Ok(v.into())
     }
     fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
-        if exact::is_inexact(v) {
+        if digits::is_inexact(v) {
             self.0.set(true);
         }
         Ok(v.into())

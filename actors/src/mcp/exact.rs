@@ -17,7 +17,7 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Error, Result, Value, value::RawValue};
-use toolyard_contract::{digits, exact::has_inexact};
+use toolyard_contract::digits;
 
 use super::{
     content::lone_text,
@@ -250,7 +250,7 @@ fn may_be_odd_list(read: &Result<Incoming>, text: &[u8]) -> bool {
         Ok(JsonRpcMessage::Response(answer)) => {
             let is_list = matches!(answer.result, ServerResult::ListToolsResult(_));
             matches!(answer.result, ServerResult::CustomResult(_) | ServerResult::EmptyResult(_))
-                || is_list && str::from_utf8(text).is_ok_and(has_inexact)
+                || is_list && str::from_utf8(text).is_ok_and(digits::has_inexact)
         }
         Ok(_) => false,
         Err(_) => true,

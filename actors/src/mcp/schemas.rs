@@ -3,7 +3,7 @@
 
 use rmcp::model::Tool;
 use serde_json::{Map, Value, value::RawValue};
-use toolyard_contract::{ExactValue, exact::has_inexact};
+use toolyard_contract::{ExactValue, digits::has_inexact};
 
 /// Where they travel. A server that writes this itself says no more by it than by writing the schemas.
 const BESIDE: &str = "toolyard/schemas";

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use toolyard_contract::{
     ActivationController, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey, Tool,
-    ToolSpec, absent, exact, hidden, name, names, strict,
+    ToolSpec, absent, digits, hidden, name, names, strict,
 };
 
 use super::{catalog_error::CatalogError, fit::Fit, off::Off};
@@ -237,7 +237,7 @@ impl Entry {
         let schema = self.spec().output_schema.as_ref()?;
         let value = output.map_or(Value::Null, Output::to_value);
         let json = output.filter(|output| output.as_text().is_none()).map(Output::to_text);
-        let text = json.filter(|json| exact::has_inexact(json));
+        let text = json.filter(|json| digits::has_inexact(json));
         self.output.check("output", schema, &value, text.is_some(), text.unwrap_or_default()).err()
     }
 }

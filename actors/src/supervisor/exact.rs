@@ -9,7 +9,7 @@ use jsonschema::{
     JsonType, Keyword, ValidationError, Validator,
     json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, cmp},
 };
-use num_bigint::BigUint;
+use num_bigint::BigInt;
 use serde_json::{Map, Number, Value, map};
 use toolyard_contract::{
     ExactValue,
@@ -47,8 +47,8 @@ impl ExactValidator {
         value: &ExactValue,
         word: impl FnOnce(&ValidationError<'_>, &LongNumbers) -> T,
     ) -> Result<(), T> {
-        let none = Arc::default();
-        let numbers = Numbers { given: value.long().unwrap_or(&none), allowed: &self.long };
+        let nothing = Arc::default();
+        let numbers = Numbers { given: value.long().unwrap_or(&nothing), allowed: &self.long };
         let node = ExactNode { value, numbers: Some(&numbers) };
         self.validator.validate(node).map_err(|error| word(&error, &self.long))
     }
@@ -330,17 +330,17 @@ fn is_multiple(number: &Decimal, divisor: &Decimal) -> bool {
         return false;
     };
     let modulus = rest(divisor.digits(), None);
-    if modulus == BigUint::ZERO {
+    if modulus == BigInt::ZERO {
         return false;
     }
-    let shift = BigUint::from(10_u8).modpow(&zeros.into(), &modulus);
-    rest(number.digits(), Some(&modulus)) * shift % modulus == BigUint::ZERO
+    let shift = BigInt::from(10_u8).modpow(&zeros.into(), &modulus);
+    rest(number.digits(), Some(&modulus)) * shift % modulus == BigInt::ZERO
 }
 
 /// What remains of digits after division. It takes time in proportion to the number of digits, times that of the modulus.
-fn rest(digits: &str, modulus: Option<&BigUint>) -> BigUint {
+fn rest(digits: &str, modulus: Option<&BigInt>) -> BigInt {
     const CHUNK: usize = 18; // as many as always fit 64 bits
-    digits.as_bytes().chunks(CHUNK).fold(BigUint::ZERO, |rest, chunk| {
+    digits.as_bytes().chunks(CHUNK).fold(BigInt::ZERO, |rest, chunk| {
         let (factor, more) = chunk
             .iter()
             .fold((1_u64, 0_u64), |(factor, sum), digit| (factor * 10, sum * 10 + u64::from(digit - b'0')));

@@ -117,5 +117,4 @@ fn with_digits(
 }
 
 #[cfg(test)]
-#[path = "fit_tests.rs"]
 mod tests;

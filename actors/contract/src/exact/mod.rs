@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, ops::Deref, sync::Arc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::SerializeMap};
 use serde_json::{Map, Number, Value, value::RawValue};
 
-use crate::digits::numbers;
+use crate::digits::{has_inexact, is_inexact, numbers};
 
 mod decimal;
 mod long;
@@ -73,25 +73,6 @@ impl ExactValue {
     pub fn with_value(&self, value: Value) -> Self {
         Self { value, long: self.long.clone() }
     }
-}
-
-/// Tells whether a JSON text has numbers that a [`Value`] may not hold exactly: integers beyond 64 bits, and fractions and
-/// exponents beyond the integers that doubles hold.
-pub fn has_inexact(text: &str) -> bool {
-    numbers(text).any(|(start, end)| {
-        let number = &text[start..end];
-        if number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-            return number.parse().is_ok_and(is_inexact);
-        }
-        const ALWAYS_FIT: usize = 18;
-        number.len() > ALWAYS_FIT && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
-    })
-}
-
-/// Tells whether a double that was read may be another number than was written, though an integer was written.
-pub(crate) fn is_inexact(double: f64) -> bool {
-    const FIRST: f64 = 9_007_199_254_740_992.0; // 2^53
-    double.abs() >= FIRST
 }
 
 /// The nesting that `serde_json` takes.
