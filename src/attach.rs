@@ -88,13 +88,13 @@ impl Attached {
 
     /// The MCP servers of the engine.
     #[cfg(feature = "mcp")]
-    pub fn mcp(&self) -> &crate::mcp::McpPool {
+    pub fn mcp(&self) -> &toolyard_actors::mcp::McpPool {
         &self.own.mcp
     }
 
     /// The engine's sandboxes. They end with the engine.
     #[cfg(feature = "docker")]
-    pub fn sandbox(&self) -> &crate::sandbox::SandboxPool {
+    pub fn sandbox(&self) -> &toolyard_actors::sandbox::SandboxPool {
         &self.own.sandboxes
     }
 

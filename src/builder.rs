@@ -12,7 +12,7 @@ use toolyard_contract::{
 };
 
 #[cfg(feature = "python")]
-use crate::python::PythonSetup;
+use crate::python::setup::PythonSetup;
 use crate::{
     Engine,
     config::{Builtins, Config, ConfigError, Settings},
@@ -36,9 +36,9 @@ pub struct EngineBuilder {
     #[cfg(feature = "mcp")]
     mcp_servers: crate::mcp::setup::McpServers,
     #[cfg(feature = "mcp")]
-    mcp_host: crate::mcp::McpHost,
+    mcp_host: toolyard_actors::mcp::McpHost,
     #[cfg(feature = "docker")]
-    pub(crate) sandboxes: crate::sandbox::SandboxPool,
+    pub(crate) sandboxes: toolyard_actors::sandbox::SandboxPool,
 }
 
 impl EngineBuilder {
@@ -260,7 +260,7 @@ impl EngineBuilder {
     /// nothing, and they are told so.
     #[cfg(feature = "mcp")]
     #[must_use]
-    pub fn mcp_host(mut self, host: crate::mcp::McpHost) -> Self {
+    pub fn mcp_host(mut self, host: toolyard_actors::mcp::McpHost) -> Self {
         self.mcp_host = host;
         self
     }

@@ -108,7 +108,7 @@ impl Engine {
 
     /// The MCP servers of the engine.
     #[cfg(feature = "mcp")]
-    pub fn mcp(&self) -> &crate::mcp::McpPool {
+    pub fn mcp(&self) -> &toolyard_actors::mcp::McpPool {
         &self.0.own.mcp
     }
 
@@ -192,7 +192,7 @@ impl Engine {
         #[cfg(feature = "python")]
         self.0.own.python.write_to(&mut written);
         #[cfg(feature = "mcp")]
-        self.settings().mcp.write_to(self, &mut written);
+        self.settings().mcp.write_to(self.mcp(), &mut written);
         written
     }
 

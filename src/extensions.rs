@@ -8,11 +8,11 @@ use toolyard_actors::Extension;
 #[derive(Clone, Debug)]
 pub(crate) struct OwnExtensions {
     #[cfg(feature = "docker")]
-    pub(crate) sandboxes: crate::sandbox::SandboxPool,
+    pub(crate) sandboxes: toolyard_actors::sandbox::SandboxPool,
     #[cfg(feature = "python")]
-    pub(crate) python: crate::python::EnginePython,
+    pub(crate) python: crate::python::setup::EnginePython,
     #[cfg(feature = "mcp")]
-    pub(crate) mcp: crate::mcp::McpPool,
+    pub(crate) mcp: toolyard_actors::mcp::McpPool,
 }
 
 impl OwnExtensions {

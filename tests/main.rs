@@ -11,6 +11,8 @@ mod formats;
 #[cfg(feature = "macros")]
 mod functions;
 mod layering;
+#[cfg(all(feature = "cli", feature = "mcp", feature = "python"))]
+mod long_numbers;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod permission;

@@ -50,6 +50,10 @@ pub(crate) fn assert_gone(mark: &str) {
 }
 
 pub(crate) fn kill_now(pid: u32) {
+    signal("KILL", pid);
+}
+
+pub(crate) fn signal(name: &str, pid: u32) {
     // It may have ended by itself.
-    let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).output();
+    let _ = Command::new("kill").args(["-s", name, &pid.to_string()]).output();
 }

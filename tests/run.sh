@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 setup=(packages tools venvs npm docker)
-checks=(format lint features licences test chaos doctest docs manual examples readme costs package)
+checks=(format lint features licences test chaos kills doctest docs manual examples readme costs package)
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export TOOLYARD_TEST_VENVS=${TOOLYARD_TEST_VENVS:-$PWD/target}
@@ -52,11 +52,13 @@ step_venvs() {
   # MCP servers on both generations of the SDK.
   venv mcp1 mcp==1.30.0
   venv mcp2 mcp==2.3.0 mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
+  # MCP servers on what most are made with in Python.
+  venv fastmcp fastmcp==4.2.3
 }
 
 step_npm() {
-  # MCP servers that people use.
-  npm_folder mcp @modelcontextprotocol/server-everything@2026.8.31 \
+  # MCP servers that people use, and the SDK that they and a server of our own are made with.
+  npm_folder mcp @modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/server-everything@2026.8.31 \
     @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31
   # The conformance suite of MCP, and the Node that it needs, which is newer than Debian's.
   npm_folder conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 \
@@ -114,6 +116,11 @@ step_test() {
 # Takes a minute by itself, so that it is no part of the tests that people run all day.
 step_chaos() {
   cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::chaos)'
+}
+
+# Half a minute. The long form takes three: TOOLYARD_TEST_KILLS=20000 tests/run.sh kills
+step_kills() {
+  cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::kills)'
 }
 
 step_doctest() {

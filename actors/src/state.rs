@@ -10,26 +10,23 @@
 
 mod access;
 
-use std::{sync::Arc, task::Poll};
+use std::sync::Arc;
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
-use tokio::{runtime::Handle, sync::oneshot, time::Instant};
-use toolyard_contract::{Copied, Invocation, Outcome, RowKey, Runner, Shard, ShardWork, Tool, ToolReturn};
-use tracing::Instrument;
+use toolyard_contract::{
+    Copied, Invocation, Outcome, RowKey, Runner as Elsewhere, Shard, ShardWork, Tool, ToolReturn,
+};
 
 use crate::{
     admission::Permits,
-    body::{Begun, drive_to_end},
+    body::{Begun, Bodies, Late, Runner, Spawner, Started},
     call_end::Finished,
-    guard::{Ended, Guarded, run_guarded, start_guarded},
+    guard::{Ended, Guarded, start_guarded},
     keys::Hold,
-    mail::{Answers, ReadyCall},
-    moment,
     pulse::{DeathNote, Pulse},
-    reply::{Group, MAILBOX, ReplySlot, post},
+    reply::{Group, MAILBOX, post},
     restart::Crash,
     rows::SharedShard,
-    tool::Spawner,
 };
 
 pub(crate) use access::{GetRow, RowError, UpdateRow};
@@ -45,13 +42,12 @@ pub(crate) struct InvokeOnRow {
 /// The shard of one tool's rows.
 pub(crate) struct StateActor {
     shard: SharedShard,
-    spawner: Spawner,
-    note: DeathNote,
+    runner: Runner,
 }
 
 impl StateActor {
     pub(crate) fn new(shard: SharedShard, spawner: Spawner, pulse: Arc<Pulse>) -> Self {
-        Self { shard, spawner, note: DeathNote(pulse) }
+        Self { shard, runner: Runner::new(spawner, DeathNote(pulse)) }
     }
 }
 
@@ -67,10 +63,8 @@ impl Handler<InvokeOnRow> for StateActor {
     type Result = ();
 
     fn handle(&mut self, InvokeOnRow { key, group }: InvokeOnRow, ctx: &mut Self::Context) {
-        self.note.0.begin_turn();
-        self.serve(&key, group, &ctx.address());
-        self.note.0.end_turn();
-        self.note.0.beat();
+        let bodies = OnRow { shard: &self.shard, key, here: ctx.address() };
+        self.runner.run(&bodies, group);
     }
 }
 
@@ -80,25 +74,16 @@ impl Handler<InvokeOnRow> for StateActor {
 struct RowIsFree {
     key: RowKey,
     _row: Option<Hold>,
-    /// Its answer, unless that is out already.
-    answer: Option<RowAnswer>,
-}
-
-struct RowAnswer {
-    begun: Arc<Begun>,
-    slot: ReplySlot,
-    finished: Finished,
-    copied: Option<Copied>,
+    /// Its end, unless its answer is out already.
+    late: Option<Late<Back>>,
 }
 
 impl Handler<RowIsFree> for StateActor {
     type Result = ();
 
-    fn handle(&mut self, RowIsFree { key, answer, _row }: RowIsFree, _: &mut Self::Context) {
-        if let Some(RowAnswer { begun, slot, finished, copied }) = answer {
-            let finished = self.commit(&key, &begun, finished, copied);
-            begun.run.control().forget(begun.position);
-            slot.file(begun.timed(finished));
+    fn handle(&mut self, RowIsFree { key, late, _row }: RowIsFree, _: &mut Self::Context) {
+        if let Some(late) = late {
+            late.file(|begun, ended| settle(&self.shard, &key, begun, ended));
         }
     }
 }
@@ -111,144 +96,79 @@ impl Handler<Crash> for StateActor {
     }
 }
 
-/// How a call on a row went on.
-enum Step {
-    Ended(Finished),
-    Waits(Guarded<(ToolReturn, Copied)>),
-    Blocks(Box<dyn FnOnce() -> (ToolReturn, Copied) + Send>),
+/// What a call on a row gives back: its answer, and what it has made of its copy of the row.
+type Back = (ToolReturn, Copied);
+
+/// Calls on one row. One that goes on after its turn keeps the row; those behind it go back to their list and hold nothing
+/// until the row is free.
+struct OnRow<'a> {
+    shard: &'a SharedShard,
+    key: RowKey,
+    here: Addr<StateActor>,
 }
 
-impl StateActor {
-    /// Runs the calls of a group on their row until one waits, which keeps the row; the rest goes back to their list
-    /// and holds nothing until the row is free.
-    fn serve(&self, key: &RowKey, mut group: Group, here: &Addr<Self>) {
-        let runtime = self.spawner.0.clone();
-        let _entered = runtime.as_ref().map(Handle::enter);
-        let mut ended = Answers::with_capacity(group.calls.len());
-        let mut now = Instant::now();
-        while let Some(ReadyCall { position, arguments, attempt }) = group.calls.next() {
-            if let Some(reason) = group.run.skip_reason(position, now) {
-                ended.push((position, group.skipped(reason)));
-                continue;
-            }
-            let begun = Begun::new(&group.run, &group.entry, (position, attempt), now);
-            match self.begin(key, &begun, arguments) {
-                Step::Ended(finished) => {
-                    now = moment::after(begun.started, finished.elapsed);
-                    group.run.stop_at_last_try(group.entry.spec(), position, &finished);
-                    ended.push((position, finished));
-                    continue;
-                }
-                Step::Waits(work) => self.drive(key.clone(), begun, work, &mut group.permits, here.clone()),
-                Step::Blocks(body) => {
-                    self.run_on_thread(key.clone(), begun, body, &mut group.permits, here.clone());
-                }
-            }
-            group.run.answer_many(ended);
-            return group.give_back();
-        }
-        group.run.answer_many(ended);
-    }
+/// The row of a call that goes on.
+struct Kept {
+    key: RowKey,
+    row: Option<Hold>,
+    owner: Addr<StateActor>,
+}
 
-    /// Starts a call on its row; what does not wait is committed at once.
-    fn begin(&self, key: &RowKey, begun: &Begun, arguments: String) -> Step {
-        let _in_span = begun.span.enter();
+impl Bodies for OnRow<'_> {
+    type Back = Back;
+    type Blocking = Box<dyn FnOnce() -> Back + Send>;
+    type Kept = Kept;
+
+    const ONE_BY_ONE: bool = true;
+
+    fn start(&self, begun: &Begun, arguments: String) -> Started<Back, Self::Blocking> {
         if let Err(changed) = begun.run.still_permitted(&*begun.entry.tool, begun.position, &arguments) {
-            return Step::Ended(begun.timed(changed));
+            return Started::Ended(changed);
         }
         let invocation = begun.invocation(arguments, true);
         let started = {
             let mut shard = self.shard.lock();
-            start_guarded(|| begin_where_it_runs(&mut **shard, key, begun, invocation))
+            start_guarded(|| begin_where_it_runs(&mut **shard, &self.key, begun, invocation))
         };
         let ended = match started {
             Err(panic) => Ended::Panicked(panic),
             Ok(ShardWork::Done(returned)) => Ended::Returned(returned),
-            Ok(ShardWork::Blocks(body)) => return Step::Blocks(body),
-            Ok(ShardWork::Waits(waits)) => {
-                let mut work = Guarded::new(waits);
-                match work.poll_now() {
-                    Poll::Pending => return Step::Waits(work),
-                    Poll::Ready(ended) => {
-                        let (finished, copied) = judged(begun, ended);
-                        return Step::Ended(begun.timed(self.commit(key, begun, finished, copied)));
-                    }
-                }
-            }
+            Ok(ShardWork::Waits(waits)) => return Started::Waits(Guarded::new(waits)),
+            Ok(ShardWork::Blocks(body)) => return Started::Blocks(body),
         };
-        Step::Ended(begun.timed(ended.judged_by(&begun.entry)))
+        Started::Ended(ended.judged_by(&begun.entry))
     }
 
-    fn commit(&self, key: &RowKey, begun: &Begun, finished: Finished, copied: Option<Copied>) -> Finished {
-        let Some(copied) = copied.filter(|_| finished.outcome.is_ok()) else { return finished };
-        match self.shard.lock().commit(key, copied) {
-            Ok(()) => finished,
-            Err(replaced) => {
-                Finished::without_output(Outcome::Lost, format!("tool {:?}: {replaced}", begun.tool_name()))
-            }
+    fn settle(&self, begun: &Begun, ended: Ended<Back>) -> Finished {
+        settle(self.shard, &self.key, begun, ended)
+    }
+
+    fn keep(&self, permits: &mut Permits) -> Kept {
+        Kept { key: self.key.clone(), row: permits.take_row(), owner: self.here.clone() }
+    }
+
+    fn block(_: &Begun, body: Self::Blocking) -> Ended<Back> {
+        start_guarded(body).map_or_else(Ended::Panicked, Ended::Returned)
+    }
+
+    fn finish(Kept { key, row, owner }: Kept, late: Option<Late<Back>>) {
+        post(&owner, RowIsFree { key, _row: row, late });
+    }
+}
+
+/// Gives the shard what a call has made of its copy, and says how the call ended.
+fn settle(shard: &SharedShard, key: &RowKey, begun: &Begun, ended: Ended<Back>) -> Finished {
+    let mut copied = None;
+    let ended = ended.map(|(returned, state)| {
+        copied = Some(state);
+        returned
+    });
+    let finished = ended.judged_by(&begun.entry);
+    match copied.map(|copied| shard.lock().commit(key, copied)) {
+        Some(Err(replaced)) => {
+            Finished::without_output(Outcome::Lost, format!("tool {:?}: {replaced}", begun.tool_name()))
         }
-    }
-
-    /// Drives a call that waits; its row is free again when it has ended.
-    fn drive(
-        &self,
-        key: RowKey,
-        mut begun: Begun,
-        work: Guarded<(ToolReturn, Copied)>,
-        permits: &mut Permits,
-        here: Addr<Self>,
-    ) {
-        let cancel = begun.run.control().token(begun.position);
-        let work = self.spawner.watched(work, &self.note.0);
-        let (slot, span) = (begun.slot(), begun.span.clone());
-        let (permits, row) = (permits.split_one(), permits.take_row());
-        let drive = async move {
-            let (finished, copied) = match drive_to_end(&mut begun, work, permits, &cancel).await {
-                Ok(ended) => judged(&begun, ended),
-                Err(stopped) => (stopped, None),
-            };
-            let answer = Some(RowAnswer { begun: Arc::new(begun), slot, finished, copied });
-            post(&here, RowIsFree { key, answer, _row: row });
-        };
-        self.spawner.spawn(drive.instrument(span));
-    }
-
-    /// Gives a body a thread. A body that outlives its deadline keeps permits and row until it ends.
-    fn run_on_thread(
-        &self,
-        key: RowKey,
-        begun: Begun,
-        body: Box<dyn FnOnce() -> (ToolReturn, Copied) + Send>,
-        permits: &mut Permits,
-        here: Addr<Self>,
-    ) {
-        let (permits, row) = (permits.split_one(), permits.take_row());
-        let (send, mut thread) = oneshot::channel();
-        let cancel = begun.run.control().token(begun.position);
-        let (slot, span, begun) = (begun.slot(), begun.span.clone(), Arc::new(begun));
-        self.spawner.spawn_blocking(move || {
-            let _in_span = span.enter();
-            let ended = start_guarded(body).map_or_else(Ended::Panicked, Ended::Returned);
-            drop(permits);
-            // Nobody listens any more when the call was stopped: its answer is out.
-            let _ = send.send(ended);
-        });
-        self.spawner.spawn(async move {
-            let answer = match run_guarded(&mut thread, &cancel, begun.deadline, begun.tool_name()).await {
-                Ok(Ok(ended)) => {
-                    let (finished, copied) = judged(&begun, ended);
-                    Some(RowAnswer { begun, slot, finished, copied })
-                }
-                Ok(Err(_)) => None, // the thread went away: the slot says so
-                Err(stopped) => {
-                    cancel.cancel(); // the body can ask whether it has been given up
-                    slot.file(begun.timed(stopped).still_running());
-                    let _ = thread.await; // what it brings comes too late
-                    None
-                }
-            };
-            post(&here, RowIsFree { key, answer, _row: row });
-        });
+        _ => finished,
     }
 }
 
@@ -269,7 +189,7 @@ fn begin_where_it_runs(
 pub(crate) fn begin_elsewhere(
     shard: &mut dyn Shard,
     key: &RowKey,
-    runner: &dyn Runner,
+    runner: &dyn Elsewhere,
     tool: &Arc<dyn Tool>,
     invocation: Invocation,
 ) -> ShardWork {
@@ -278,14 +198,4 @@ pub(crate) fn begin_elsewhere(
         Some(invocation) => runner.run_with_state(tool.clone(), invocation, state),
         None => Box::pin(std::future::pending()), // a shard starts a call once
     })
-}
-
-/// Parts what a call gave back from the state that it would commit.
-fn judged(begun: &Begun, ended: Ended<(ToolReturn, Copied)>) -> (Finished, Option<Copied>) {
-    let mut copied = None;
-    let ended = ended.map(|(returned, state)| {
-        copied = Some(state);
-        returned
-    });
-    (ended.judged_by(&begun.entry), copied)
 }

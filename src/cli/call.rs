@@ -7,11 +7,11 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{sync::mpsc, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use toolyard::{
-    Engine, ExecuteOptions, Report, ToolSpec,
+    Engine, ExactValue, ExecuteOptions, Report, ToolSpec,
     formats::{Document, read_document},
     replace::check_replaceable,
     suspend::SuspendFile,
@@ -119,8 +119,11 @@ async fn run_one(
 }
 
 /// A declared tool in the form in which documents declare it.
-fn declaration(spec: &ToolSpec) -> Value {
-    json!({"name": spec.name, "description": spec.description_text(), "input_schema": spec.shown_schema()})
+fn declaration(spec: &ToolSpec) -> ExactValue {
+    let schema = spec.shown_schema();
+    schema.with_value(
+        json!({"name": spec.name, "description": spec.description_text(), "input_schema": schema.value()}),
+    )
 }
 
 /// A document that can be run.

@@ -7,8 +7,8 @@ use toolyard::{Engine, config::Config};
 
 use crate::{
     ALL_OK, SOME_NOT_OK,
-    options::{DoctorOptions, OutputForm},
-    output::Printer,
+    options::DoctorOptions,
+    output::{OutputForm, Printer},
     setup::read_config,
 };
 

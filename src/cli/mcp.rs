@@ -10,8 +10,8 @@ use toolyard::{
 
 use crate::{
     ALL_OK, NOTHING_RAN, SOME_NOT_OK, UNUSABLE,
-    options::{McpOptions, McpVerb, OutputForm},
-    output::Printer,
+    options::{McpOptions, McpVerb},
+    output::{OutputForm, Printer},
     servers, setup,
 };
 
@@ -60,7 +60,8 @@ async fn answer(engine: &Engine, verb: &McpVerb) -> Result<(Value, u8), McpError
 /// One entry for each server; one that failed has an error instead of items.
 fn of_servers(answers: &[ServerAnswer]) -> (Value, u8) {
     let entry = |answer: &ServerAnswer| match &answer.items {
-        Ok(items) => json!({"server": answer.server, "items": items}),
+        Ok(items) if answer.problems.is_empty() => json!({"server": answer.server, "items": items}),
+        Ok(items) => json!({"server": answer.server, "items": items, "problems": answer.problems}),
         Err(error) => json!({"server": answer.server, "error": error.to_string()}),
     };
     let failed = answers.iter().filter(|answer| answer.items.is_err()).count();

@@ -6,7 +6,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::value::RawValue;
 use toolyard_actors::moment;
 
-use crate::activation::ActivationOptions;
+#[cfg(feature = "sim")]
+mod sim;
+
+#[cfg(feature = "sim")]
+pub(crate) use self::sim::{PaceOption, SimOptions};
+use crate::{activation::ActivationOptions, output::OutputForm};
 
 /// Runs the tool calls that language-model agents make.
 #[derive(Debug, Parser)]
@@ -43,7 +48,7 @@ pub(crate) enum Verb {
     State(Box<StateVerb>),
     /// Simulates many agents, and says how their calls went
     #[cfg(feature = "sim")]
-    Sim(Box<crate::sim::SimOptions>),
+    Sim(Box<SimOptions>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -366,22 +371,6 @@ pub(crate) struct RecordOptions {
     /// Write a page that draws what happened: a lane for each actor, a bar for each call, and a table
     #[arg(long, value_name = "FILE.html")]
     pub(crate) timeline: Option<PathBuf>,
-}
-
-/// The forms in which results are printed.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum OutputForm {
-    /// One document with results and batches
-    #[default]
-    Native,
-    /// A list of `role: "tool"` messages
-    Openai,
-    /// A list of `function_call_output` items
-    Responses,
-    /// A list of `tool_result` blocks
-    Anthropic,
-    /// A list of `functionResponse` parts
-    Gemini,
 }
 
 /// The forms in which tools are listed.

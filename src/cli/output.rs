@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
+use clap::ValueEnum;
 use serde::Serialize;
 use tokio::task::{JoinHandle, spawn_blocking};
 use toolyard::{
@@ -13,9 +14,23 @@ use toolyard::{
     formats::{anthropic, gemini, native, openai, responses},
 };
 
-use crate::options::OutputForm;
+/// The forms in which results are printed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum OutputForm {
+    /// One document with results and batches
+    #[default]
+    Native,
+    /// A list of `role: "tool"` messages
+    Openai,
+    /// A list of `function_call_output` items
+    Responses,
+    /// A list of `tool_result` blocks
+    Anthropic,
+    /// A list of `functionResponse` parts
+    Gemini,
+}
 
-/// The form in which results are printed.
+/// How results are printed.
 #[derive(Clone, Copy)]
 pub(crate) struct Printer {
     pub(crate) form: OutputForm,

@@ -10,8 +10,8 @@ use toolyard::{Batch, Engine, Outcome, ParallelCategory, Preview, Verdict, forma
 use crate::{
     ALL_OK, SOME_NOT_OK,
     call::{read_all, read_lines, source},
-    options::{OutputForm, PlanOptions},
-    output::Printer,
+    options::PlanOptions,
+    output::{OutputForm, Printer},
     setup,
 };
 

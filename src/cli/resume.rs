@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::json;
 use toolyard::{Answer, Answers, ExecuteOptions, RunControl, formats::read_document, suspend::SuspendFile};
 
 use crate::{
@@ -36,7 +35,8 @@ pub(crate) async fn run(options: &ResumeOptions) -> anyhow::Result<u8> {
     if let Some(store) = &store {
         store.load(&engine).await?;
     }
-    let declared = read_document(&serde_json::to_vec(&json!({"calls": [], "tools": list.stubs}))?)?;
+    let declared = format!(r#"{{"calls": [], "tools": {}}}"#, serde_json::to_string(&list.stubs)?);
+    let declared = read_document(declared.as_bytes())?;
     let mut how = setup::stubs(ExecuteOptions::new(), &declared.tools)?;
     how.timeout = options.timeout;
     how.deadline = options.deadline;

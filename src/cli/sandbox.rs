@@ -11,8 +11,8 @@ use toolyard::{
 use crate::{
     ALL_OK, NOTHING_RAN, SOME_NOT_OK,
     interrupt::{HangUp, Interrupt},
-    options::{OutputForm, SandboxBuildOptions, SandboxRunOptions, SandboxVerb},
-    output::Printer,
+    options::{SandboxBuildOptions, SandboxRunOptions, SandboxVerb},
+    output::{OutputForm, Printer},
     setup::read_config,
 };
 

@@ -30,7 +30,9 @@ pub(crate) fn configured(
     if let Some(file) = file {
         let source = || format!("--mcp-config {}", file.display());
         let text = std::fs::read_to_string(file).with_context(source)?;
-        let mut read = read_servers(&text, variable).with_context(source)?;
+        let read = read_servers(&text, variable).with_context(source)?;
+        read.warnings.iter().for_each(|warning| tracing::warn!("{}: {warning}", file.display()));
+        let mut read = read.servers;
         read.values_mut().for_each(|server| start_at(file, server));
         servers.extend(read);
     }

@@ -1,9 +1,8 @@
 //! `toolyard sim`: simulations.
 
-use std::{fs::File, path::PathBuf, time::Duration};
+use std::{fs::File, time::Duration};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tokio::{task::spawn_blocking, time::sleep};
@@ -15,41 +14,11 @@ use toolyard::{
 use crate::{
     ALL_OK, SOME_NOT_OK,
     interrupt::{HangUp, Interrupt},
-    options::OutputForm,
-    output::{Printer, Printing},
+    options::{PaceOption, SimOptions},
+    output::{OutputForm, Printer, Printing},
     paths::Paths,
     unwritten::Unwritten,
 };
-
-#[derive(Args, Debug)]
-pub(crate) struct SimOptions {
-    /// What is simulated
-    scenario: PathBuf,
-    /// What all chance is drawn from [default: the scenario's]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// How fast time passes [default: the scenario's]
-    #[arg(long, value_enum)]
-    time: Option<PaceOption>,
-    /// How many agents there are [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    agents: Option<u32>,
-    /// How many arbiters the scenario's groups are dealt to
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    arbiters: usize,
-    /// Writes what happens to FILE, an event on each line
-    #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
-    /// Compares what happens with the events of an earlier run; a difference makes the exit status 1
-    #[arg(long, value_name = "FILE")]
-    replay: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PaceOption {
-    Virtual,
-    Real,
-}
 
 /// What is printed.
 #[derive(Serialize)]

@@ -15,8 +15,8 @@ use toolyard::{
 
 use crate::{
     ALL_OK, SOME_NOT_OK,
-    options::{DumpOptions, LoadOptions, OutputForm, StateVerb},
-    output::Printer,
+    options::{DumpOptions, LoadOptions, StateVerb},
+    output::{OutputForm, Printer},
     setup,
 };
 

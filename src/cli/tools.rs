@@ -1,6 +1,6 @@
 //! `toolyard tools`: lists the tools with their schemas.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use toolyard::{NameTable, ToolSpec, formats::schema};
 
 use crate::{
     ALL_OK,
-    options::{OutputForm, ToolsForm, ToolsOptions},
-    output::Printer,
+    options::{ToolsForm, ToolsOptions},
+    output::{OutputForm, Printer},
     setup,
 };
 
@@ -18,15 +18,15 @@ pub(crate) async fn run(options: &ToolsOptions) -> anyhow::Result<u8> {
     #[cfg(feature = "mcp")]
     crate::servers::settled(&engine).await;
     let specs = engine.active_specs();
-    let names = NameTable::new(specs.iter().map(|spec| spec.name.as_str()));
+    let names = NameTable::of_tools(&specs);
     let printer = Printer { form: OutputForm::Native, lines: false };
     match options.format {
-        ToolsForm::Native => printer.json(&specs.iter().map(ToolSpec::to_value).collect::<Vec<_>>())?,
+        ToolsForm::Native => printer.json(&specs.iter().map(ToolSpec::listing).collect::<Vec<_>>())?,
         ToolsForm::Openai => printer.json(&each(&specs, &names, openai))?,
         ToolsForm::Anthropic => printer.json(&each(&specs, &names, schema::anthropic::tool))?,
         ToolsForm::Gemini => {
             let functions = each(&specs, &names, schema::gemini::function);
-            printer.json(&json!([{"functionDeclarations": functions}]))?;
+            printer.json(&[BTreeMap::from([("functionDeclarations", functions)])])?;
         }
         ToolsForm::Mcp => printer.json(&each(&specs, &names, schema::mcp::tool))?,
         ToolsForm::Names => {

@@ -7,7 +7,7 @@ use toolyard_contract::{CustomTail, SharedTool, ToolSet, name};
 use super::{Config, ConfigError};
 use crate::builtin::{BuiltinRegistry, file::FileRoot};
 #[cfg(feature = "docker")]
-use crate::sandbox::SandboxPool;
+use toolyard_actors::sandbox::SandboxPool;
 
 /// The tools that an engine has when nobody has named any: they reach nothing but the folder of the file tools.
 const BY_DEFAULT: [&str; 3] = ["calculator", "file_read", "file_write"];

@@ -8,7 +8,12 @@ use toolyard_actors::mcp::{
     ProtocolEra,
 };
 
-use super::{error::ConfigError, seconds::Seconds, whole};
+use super::{
+    error::ConfigError,
+    mcp_login::{BadKey, LoginSection},
+    seconds::Seconds,
+    whole,
+};
 use crate::InheritEnv;
 use crate::mcp::description::LinkDescription;
 
@@ -111,6 +116,9 @@ pub struct McpServerSection {
     /// Sends a call again when its question is answered in another process, as `toolyard resume` does. Default false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_asked: Option<bool>,
+    /// How the program logs in at a server that is reached by streamable HTTP. Default: not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<LoginSection>,
 }
 
 /// `[mcp.servers.NAME.backoff]`.
@@ -177,6 +185,7 @@ impl McpSection {
             {
                 *command = inside(command);
             }
+            server.login.iter_mut().for_each(|login| login.start_at(folder));
         }
     }
 
@@ -233,6 +242,11 @@ impl McpServerSection {
         config.question_timeout =
             self.question_timeout_s.map_or(config.question_timeout, |seconds| seconds.0);
         config.repeat_asked = self.repeat_asked.unwrap_or(config.repeat_asked);
+        if let Some(section) = &self.login {
+            let login = section.login(&config.link, variable);
+            let wrong = |wrong: BadKey| ConfigError::new(format!("mcp.servers.{name}.{wrong}"));
+            config.login = Some(login.map_err(wrong)?);
+        }
         Ok(config)
     }
 }

@@ -8,6 +8,8 @@ mod files;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp")]
+mod mcp_login;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "python")]
@@ -21,6 +23,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod written;
 
 #[cfg(any(feature = "mcp", feature = "python"))]
 use std::path::PathBuf;
@@ -32,8 +35,6 @@ use toolyard_contract::{ActivationController, ActivationRules, PermissionRules};
 
 #[cfg(feature = "http")]
 pub use self::http::HttpSection;
-#[cfg(feature = "mcp")]
-pub use self::mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection};
 #[cfg(feature = "docker")]
 pub use self::sandbox::{MountSection, SandboxSection};
 #[cfg(feature = "search")]
@@ -44,8 +45,13 @@ pub use self::{
     error::ConfigError,
     files::{FileReadSection, FileWriteSection},
     seconds::Seconds,
-    settings::WrittenConfig,
     tools::{ToolLimitsSection, ToolsSection},
+    written::WrittenConfig,
+};
+#[cfg(feature = "mcp")]
+pub use self::{
+    mcp::{BackoffSection, HealthSection, IsolationSection, McpSection, McpServerSection},
+    mcp_login::{IdentityProviderSection, LoginGrant, LoginSection},
 };
 #[cfg(feature = "python")]
 pub use self::{

@@ -8,11 +8,13 @@ use toolyard_contract::{IntoTool, Tool};
 
 use super::{ConfigError, PythonSection, ReplPlace, seconds::Seconds};
 use crate::InheritEnv;
+#[cfg(feature = "docker")]
+use crate::builtin::python_repl::Container;
 use crate::builtin::python_repl::{HostProcess, PythonReplConfig, PythonReplTool};
 #[cfg(not(feature = "docker"))]
 use crate::builtin::{NO_REPL, python_repl::NoBackend};
 #[cfg(feature = "docker")]
-use crate::{builtin::python_repl::Container, sandbox::SandboxPool};
+use toolyard_actors::sandbox::SandboxPool;
 
 /// The `[python_repl]` part; where code runs is `repl` in `[python]`. A key that is absent has the default of
 /// [`PythonReplConfig`].

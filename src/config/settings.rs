@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolyard_actors::{Yard, YardConfig};
 use toolyard_contract::SharedTool;
 
-use super::Config;
+use super::{Config, written::WrittenConfig};
 
 /// What an engine remembers of how it was set up.
 #[derive(Debug)]
@@ -29,16 +29,6 @@ impl std::fmt::Debug for Builtins {
         let names: Vec<_> = self.tools.iter().map(|tool| &tool.spec().name).collect();
         f.debug_struct("Builtins").field("tools", &names).finish_non_exhaustive()
     }
-}
-
-/// The configuration of a running engine.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct WrittenConfig {
-    /// What the configuration can say.
-    pub config: Config,
-    /// The names of tools that it cannot: whoever builds the engine again must add them.
-    pub left_out: Vec<String>,
 }
 
 impl Settings {

@@ -8,7 +8,7 @@ use toolyard_contract::ToolResult;
 use super::{
     answer,
     content::{self, Block, Content},
-    item::{Item, Parts},
+    node::{Item, Parts},
 };
 
 pub(super) fn parts<'a>(item: &Item<'a>) -> Parts<'a> {
@@ -39,7 +39,7 @@ struct Source<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     media_type: String,
-    data: &'a str,
+    data: Cow<'a, str>,
 }
 
 /// Gives one `tool_result` block per result.

@@ -29,9 +29,9 @@ pub(super) struct Media<'a> {
     /// Lower-cased, without parameters.
     pub(super) mime: String,
     /// In base64.
-    pub(super) data: &'a str,
+    pub(super) data: Cow<'a, str>,
     /// What it is called, where it is called something.
-    pub(super) name: Option<&'a str>,
+    pub(super) name: Option<Cow<'a, str>>,
 }
 
 /// What a result with media shows.
@@ -44,17 +44,17 @@ pub(super) struct Shown<'a> {
 
 /// What a result shows that has media; `None` for any other. What only repeats the error is left out.
 pub(super) fn shown(result: &ToolResult) -> Option<Shown<'_>> {
-    let content = result.detail.as_ref()?.content.as_ref()?.as_array()?;
+    let Value::Array(content) = result.detail.as_ref()?.content.as_ref()?.to_value() else { return None };
     if !content.iter().any(is_media) {
         return None;
     }
-    let is_beside_output = result.output.as_ref().is_some_and(|output| !is_list_of(output, content));
+    let is_beside_output = result.output.as_ref().is_some_and(|output| !is_list_of(output, &content));
     let is_shown = |block: &Block<'_>| match block {
         Block::Text(text) => !text.is_empty() && !is_error(result, text),
         Block::Media(_) => true,
     };
-    let is_text = |block: &&Value| block["type"] == "text";
-    let blocks = content.iter().filter(|block| !(is_beside_output && is_text(block))).map(read);
+    let is_text = |block: &Value| block["type"] == "text";
+    let blocks = content.into_iter().filter(|block| !(is_beside_output && is_text(block))).map(read);
     Some(Shown { blocks: blocks.filter(is_shown).collect(), is_beside_output })
 }
 
@@ -90,7 +90,7 @@ impl<'a> Block<'a> {
 impl Media<'_> {
     /// Says in text what there is.
     pub(super) fn named(&self, why: &str) -> String {
-        let name = self.name.map_or_else(String::new, |name| format!(" {name:?}"));
+        let name = self.name.as_ref().map_or_else(String::new, |name| format!(" {name:?}"));
         let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
         let bytes = self.data.len() / 4 * 3 - padding;
         format!("[{}{name}, {bytes} bytes, not shown: {why}]", self.mime)
@@ -110,32 +110,41 @@ fn is_media(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("image" | "audio")) || block["resource"]["blob"].is_string()
 }
 
-fn read(block: &Value) -> Block<'_> {
+fn read(mut block: Value) -> Block<'static> {
     match block["type"].as_str() {
-        Some("text") if block["text"].is_string() => Block::Text(text(&block["text"]).into()),
-        Some("image" | "audio") => media(block, &block["data"], None),
+        Some("text") if block["text"].is_string() => {
+            Block::Text(taken(&mut block, "text").unwrap_or_default())
+        }
+        Some("image" | "audio") => media(&mut block, "data"),
         Some("resource") => {
-            let resource = &block["resource"];
-            match resource["text"].as_str() {
-                Some(text) => Block::Text(text.into()),
-                None => media(resource, &resource["blob"], resource["uri"].as_str()),
+            let resource = &mut block["resource"];
+            match taken(resource, "text") {
+                Some(text) => Block::Text(text),
+                None => media(resource, "blob"),
             }
         }
         _ => Block::Text(block.to_string().into()),
     }
 }
 
-fn media<'a>(holder: &'a Value, data: &'a Value, name: Option<&'a str>) -> Block<'a> {
-    let said = text(&holder["mimeType"]).split(';').next().unwrap_or_default().trim().to_lowercase();
+fn media(holder: &mut Value, data: &str) -> Block<'static> {
+    let said = holder["mimeType"]
+        .as_str()
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_lowercase();
     let mime = match said.as_str() {
         "" => "application/octet-stream".to_owned(),
         "image/jpg" => "image/jpeg".to_owned(),
         _ => said,
     };
-    let data = text(data);
+    let data = taken(holder, data).unwrap_or_default();
     // One block that cannot be read makes a provider refuse the whole request.
-    if is_base64(data) {
-        Block::Media(Media { mime, data, name })
+    if is_base64(&data) {
+        Block::Media(Media { mime, data, name: taken(holder, "uri") })
     } else {
         Block::Text(format!("[{mime}, not shown: its data is not base64]").into())
     }
@@ -149,6 +158,10 @@ fn is_base64(data: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte))
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// Takes a text out of a block.
+fn taken(holder: &mut Value, key: &str) -> Option<Cow<'static, str>> {
+    match holder.get_mut(key).map(Value::take)? {
+        Value::String(text) => Some(text.into()),
+        _ => None,
+    }
 }

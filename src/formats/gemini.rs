@@ -8,7 +8,7 @@ use toolyard_contract::{Output, ToolResult};
 use super::{
     answer,
     content::{self, Block, Media},
-    item::{Node, Parts},
+    node::{Node, Parts},
 };
 
 pub(super) fn parts<'a>(call: &Node<'a>) -> Result<Parts<'a>, String> {
@@ -58,7 +58,7 @@ struct MediaPart<'a> {
 #[serde(rename_all = "camelCase")]
 struct Blob<'a> {
     mime_type: String,
-    data: &'a str,
+    data: Cow<'a, str>,
 }
 
 fn part(result: &ToolResult) -> ResponsePart<'_> {

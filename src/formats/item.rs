@@ -1,52 +1,14 @@
 //! One item of a call list, in whichever shape it comes.
 
-use std::{fmt, marker::PhantomData};
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolyard_contract::{
-    Arguments, BadCall, CallId, CompactString, ToolCall,
-    strict::{self, Scan},
+use toolyard_contract::{Arguments, BadCall, CallId, CompactString, ToolCall, strict::Scan};
+
+use super::{
+    anthropic, gemini, glance, json, native,
+    node::{Item, Node, Parts},
+    openai, responses,
 };
-
-use super::{anthropic, gemini, glance, json, native, openai, responses};
-
-/// The fields that calls have in any shape, unread.
-#[derive(Default, Deserialize)]
-pub(super) struct Item<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) tool: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) input: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) args: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) call_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) status: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) function: Option<Box<Node<'a>>>,
-    #[serde(borrow, rename = "functionCall")]
-    pub(super) function_call: Option<Box<Node<'a>>>,
-}
-
-/// What a vendor's file finds in an item.
-pub(super) struct Parts<'a> {
-    pub(super) name: Option<&'a RawValue>,
-    pub(super) arguments: Option<&'a RawValue>,
-    pub(super) id: Option<&'a RawValue>,
-}
 
 /// Reads a list of calls: one entry per item, whatever it is.
 pub(super) fn read_list(text: &str) -> serde_json::Result<Vec<Result<ToolCall, BadCall>>> {
@@ -113,7 +75,7 @@ fn read_node(node: &Node<'_>, index: usize) -> Result<ToolCall, BadCall> {
             ));
         }
     };
-    let parts = match item.parts() {
+    let parts = match parts(item) {
         Ok(parts) => parts,
         Err(reason) => {
             let name = native::parts(item).name().unwrap_or_default();
@@ -146,118 +108,21 @@ struct Ids<'a> {
     call_id: Option<&'a RawValue>,
 }
 
-impl<'a> Item<'a> {
-    /// Reads the fields of an object.
-    pub(super) fn read(raw: &'a RawValue) -> Result<Self, String> {
-        serde_json::from_str(raw.get()).map_err(|error| json::reason(&error))
+/// Finds the parts of a call, whichever shape it has.
+fn parts<'a>(item: &Item<'a>) -> Result<Parts<'a>, String> {
+    if item.status.is_some_and(|status| status.get() == "\"incomplete\"") {
+        return Err("the call was cut off: field \"status\" is \"incomplete\"".to_owned());
     }
-
-    /// Tells whether a part of an assistant message is a call that waits for an answer; text, reasoning and
-    /// calls that the provider runs itself are not.
-    pub(super) fn is_call_part(&self) -> bool {
-        let awaited = ["\"tool_use\"", "\"function_call\"", "\"custom_tool_call\""];
-        self.function_call.is_some() || self.kind.is_some_and(|kind| awaited.contains(&kind.get()))
+    if let Some(call) = &item.function_call {
+        return gemini::parts(call);
     }
-
-    /// Tells whether an object looks like a call at all.
-    pub(super) fn looks_like_a_call(&self) -> bool {
-        [self.kind, self.name, self.tool].iter().any(Option::is_some)
-            || self.function.is_some()
-            || self.function_call.is_some()
+    if let Some(function) = &item.function {
+        return openai::parts(function, item);
     }
-
-    fn parts(&self) -> Result<Parts<'a>, String> {
-        if self.status.is_some_and(|status| status.get() == "\"incomplete\"") {
-            return Err("the call was cut off: field \"status\" is \"incomplete\"".to_owned());
-        }
-        if let Some(call) = &self.function_call {
-            return gemini::parts(call);
-        }
-        if let Some(function) = &self.function {
-            return openai::parts(function, self);
-        }
-        match self.kind.map(RawValue::get) {
-            Some("\"tool_use\"") => Ok(anthropic::parts(self)),
-            Some("\"function_call\"") => Ok(responses::parts(self)),
-            None | Some("\"function\"") => Ok(native::parts(self)),
-            Some(other) => Err(format!("field \"type\": {other:.40} is no kind of call that is known here")),
-        }
-    }
-}
-
-/// A place where an object should be: an item of a list, or what in an item names the tool.
-pub(super) enum Node<'a> {
-    Object(Item<'a>),
-    /// What stands there instead.
-    Other(&'static str),
-}
-
-impl<'a> Node<'a> {
-    pub(super) fn object(&self, field: &str) -> Result<&Item<'a>, String> {
-        match self {
-            Self::Object(item) => Ok(item),
-            Self::Other(kind) => Err(format!("field {field:?} must be an object, not {kind}")),
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Node<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor(PhantomData))
-    }
-}
-
-struct NodeVisitor<'a>(PhantomData<&'a ()>);
-
-impl<'de: 'a, 'a> Visitor<'de> for NodeVisitor<'a> {
-    type Value = Node<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
-        Item::deserialize(MapAccessDeserializer::new(fields)).map(Node::Object)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Node::Other("a list"))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Node::Other("null"))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Node::Other("text"))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Node::Other("a boolean"))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Node::Other("a number"))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Node::Other("a number"))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Node::Other("a number"))
-    }
-}
-
-impl Parts<'_> {
-    fn name(&self) -> Result<CompactString, String> {
-        let raw = self.name.ok_or("field \"name\" is missing")?;
-        let name: CompactString = match strict::plain_string(raw) {
-            Some(name) => name.into(),
-            None => serde_json::from_str(raw.get())
-                .map_err(|_| format!("field \"name\" must be text, not {}", json::kind(raw)))?,
-        };
-        if name.trim_start().is_empty() { Err("field \"name\" is empty".to_owned()) } else { Ok(name) }
+    match item.kind.map(RawValue::get) {
+        Some("\"tool_use\"") => Ok(anthropic::parts(item)),
+        Some("\"function_call\"") => Ok(responses::parts(item)),
+        None | Some("\"function\"") => Ok(native::parts(item)),
+        Some(other) => Err(format!("field \"type\": {other:.40} is no kind of call that is known here")),
     }
 }

@@ -4,8 +4,10 @@ use serde_json::value::RawValue;
 use toolyard_contract::{BadCall, ToolCall};
 
 use super::{
-    document::{DocumentError, Object, calls, is_list, items},
-    item::{Item, read_call},
+    error::DocumentError,
+    item::read_call,
+    node::Item,
+    object::{Object, calls, is_list, items},
 };
 
 type Calls = Vec<Result<ToolCall, BadCall>>;

@@ -15,13 +15,17 @@ mod content;
 mod declared;
 mod deltas;
 mod document;
+mod error;
 mod glance;
 mod item;
 mod json;
 mod message;
+mod node;
+mod object;
 
 #[cfg(test)]
 mod tests;
 
 pub use deltas::{Accumulator, Delta};
-pub use document::{Document, DocumentError, read_document};
+pub use document::{Document, read_document};
+pub use error::DocumentError;

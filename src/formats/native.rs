@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolyard_contract::{Batch, CallId, NextStep, Request, ToolResult, result::micros};
 
-use super::item::{Item, Parts};
+use super::node::{Item, Parts};
 
 pub(super) fn parts<'a>(item: &Item<'a>) -> Parts<'a> {
     Parts { name: item.name.or(item.tool), arguments: item.arguments, id: item.id }

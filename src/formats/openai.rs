@@ -8,7 +8,7 @@ use toolyard_contract::ToolResult;
 
 use super::{
     answer,
-    item::{Item, Node, Parts},
+    node::{Item, Node, Parts},
 };
 
 pub(super) fn parts<'a>(function: &Node<'a>, item: &Item<'a>) -> Result<Parts<'a>, String> {

@@ -9,7 +9,7 @@ use toolyard_contract::ToolResult;
 use super::{
     answer,
     content::{self, Block, Content},
-    item::{Item, Parts},
+    node::{Item, Parts},
 };
 
 /// An item has an `id` of its own; answers refer to `call_id`.
@@ -35,7 +35,7 @@ enum InputPart<'a> {
     #[serde(rename = "input_image")]
     Image { image_url: String },
     #[serde(rename = "input_file")]
-    File { filename: &'a str, file_data: String },
+    File { filename: String, file_data: String },
 }
 
 /// Gives one `function_call_output` item per result.
@@ -64,8 +64,9 @@ fn part(block: Block<'_>) -> InputPart<'_> {
             InputPart::Image { image_url: media.data_url() }
         }
         "application/pdf" => {
-            let file = media.name.and_then(|name| name.rsplit('/').next()).filter(|file| !file.is_empty());
-            InputPart::File { filename: file.unwrap_or("file.pdf"), file_data: media.data_url() }
+            let name = media.name.as_deref();
+            let file = name.and_then(|name| name.rsplit('/').next()).filter(|file| !file.is_empty());
+            InputPart::File { filename: file.unwrap_or("file.pdf").to_owned(), file_data: media.data_url() }
         }
         _ => InputPart::Text { text: media.named("this form takes no such media").into() },
     }

@@ -68,17 +68,21 @@ impl LinkDescription {
                         .transpose()?,
                 })
             }
-            (None | Some("http" | "streamable-http" | "streamableHttp"), _, Some(url)) => {
-                Ok(McpLink::Http { url: filled("url", &url)?, headers: all("headers", self.headers)? })
-            }
+            (
+                None | Some("http" | "streamable-http" | "streamable_http" | "streamableHttp"),
+                _,
+                Some(url),
+            ) => Ok(McpLink::Http { url: filled("url", &url)?, headers: all("headers", self.headers)? }),
             (Some("sse"), _, Some(url)) => {
                 Ok(McpLink::Sse { url: filled("url", &url)?, headers: all("headers", self.headers)? })
             }
             (None, None, None) => Err(BadDescription::whole("it needs a \"command\" or a \"url\"")),
             (Some("stdio"), None, _) => Err(BadDescription::whole("\"type\": \"stdio\" needs a \"command\"")),
-            (Some(kind @ ("http" | "streamable-http" | "streamableHttp" | "sse")), _, None) => {
-                Err(BadDescription::whole(format!("\"type\": {kind:?} needs a \"url\"")))
-            }
+            (
+                Some(kind @ ("http" | "streamable-http" | "streamable_http" | "streamableHttp" | "sse")),
+                _,
+                None,
+            ) => Err(BadDescription::whole(format!("\"type\": {kind:?} needs a \"url\""))),
             (Some(other), ..) => Err(BadDescription::whole(format!(
                 "\"type\": {other:?} is not known; there is \"stdio\", \"http\" and \"sse\""
             ))),
@@ -91,7 +95,8 @@ fn is_relative_path(arg: &str) -> bool {
     matches!(arg, "." | "..") || arg.starts_with("./") || arg.starts_with("../")
 }
 
-/// `${NAME}` stands for a variable, `${NAME:-text}` for the text where there is no such variable.
+/// `${NAME}` and `${env:NAME}` stand for a variable, `${NAME:-text}` for the text where there is no such variable, and
+/// `${userHome}` for `HOME`, as editors have it.
 fn fill_in(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -101,7 +106,13 @@ fn fill_in(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Str
             Some((name, otherwise)) => (name, Some(otherwise.to_owned())),
             None => (inside, None),
         };
-        let value = variable(name).or(otherwise);
+        let name = name.strip_prefix("env:").unwrap_or(name);
+        if name.contains(':') {
+            return Err(format!(
+                "\"${{{name}}}\" is not known here: use \"${{NAME}}\", a variable of the environment"
+            ));
+        }
+        let value = variable(if name == "userHome" { "HOME" } else { name }).or(otherwise);
         filled.push_str(before);
         filled.push_str(&value.ok_or_else(|| format!("the environment variable {name:?} is not set"))?);
         rest = tail;

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{McpHost, McpPool, McpServerConfig};
-use crate::{
-    Engine,
-    config::{ConfigError, McpSection, WrittenConfig},
-};
+use crate::config::{ConfigError, McpSection, WrittenConfig};
 
 /// What a configuration says about servers.
 #[derive(Debug, Default)]
@@ -29,13 +26,13 @@ impl McpServers {
     }
 
     /// Adds those that are as they were to a written configuration.
-    pub(crate) fn write_to(&self, engine: &Engine, written: &mut WrittenConfig) {
-        let now = engine.mcp().configs();
+    pub(crate) fn write_to(&self, pool: &McpPool, written: &mut WrittenConfig) {
+        let now = pool.configs();
         let is_same = |name: &str| now.get(name).map(|config| &**config) == self.servers.get(name);
         let kept = self.section.servers.iter().filter(|(name, _)| is_same(name));
         written.config.mcp.servers = kept.map(|(name, section)| (name.clone(), section.clone())).collect();
         for server in written.config.mcp.servers.keys() {
-            let tools = engine.mcp().all_tools(Some(server)).unwrap_or_default();
+            let tools = pool.all_tools(Some(server)).unwrap_or_default();
             written.left_out.retain(|name| !tools.iter().any(|tool| tool.name == *name));
         }
     }

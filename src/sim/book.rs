@@ -1,6 +1,9 @@
 //! An order book: buyers and sellers by price, and who came first at a price.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +31,9 @@ pub(super) struct OrderBook {
     traded: u64,
 }
 
-/// Quantities that wait, first come first, by price.
-type Levels = BTreeMap<u64, VecDeque<u64>>;
+/// Quantities that wait, first come first, by price. Each call works on a copy of the book: it shares the levels that it
+/// leaves alone, so that a copy costs by the prices, not by the orders.
+type Levels = BTreeMap<u64, Arc<VecDeque<u64>>>;
 
 /// What became of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -52,14 +56,15 @@ impl OrderBook {
                 Side::Sell => other.last_entry().filter(|level| *level.key() >= price),
             };
             let Some(mut level) = best else { break };
+            let waiting = Arc::make_mut(level.get_mut());
             while open > 0
-                && let Some(first) = level.get_mut().front_mut()
+                && let Some(first) = waiting.front_mut()
             {
                 let matched = open.min(*first);
                 open -= matched;
                 *first -= matched;
                 if *first == 0 {
-                    level.get_mut().pop_front();
+                    waiting.pop_front();
                 }
             }
             if level.get().is_empty() {
@@ -67,7 +72,7 @@ impl OrderBook {
             }
         }
         if open > 0 {
-            own.entry(price).or_default().push_back(open);
+            Arc::make_mut(own.entry(price).or_default()).push_back(open);
         }
         self.traded += quantity - open;
         Placed { matched: quantity - open, waits: open }

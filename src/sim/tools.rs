@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_contract::{
-    CallContext, Failure, InPlace, Invocation, Output, Reply, SharedTool, StateScope, StateWork, Stateful,
+    CallContext, Failure, Invocation, Output, Reply, SharedTool, StateScope, StateWork, Stateful,
     StatefulTool, Tool, ToolFuture, ToolReturn, ToolSpec,
 };
 
@@ -181,10 +181,6 @@ impl StatefulTool for BookTool {
     fn work(self: Arc<Self>, invocation: Invocation, mut book: OrderBook) -> StateWork<OrderBook> {
         let returned = place(&self, invocation, &mut book);
         StateWork::Done(returned, book)
-    }
-
-    fn in_place(&self) -> Option<InPlace<Self>> {
-        Some(place)
     }
 }
 

@@ -24,6 +24,7 @@ mod retries;
 pub(crate) mod state;
 mod state_cut;
 mod state_files;
+mod state_outcomes;
 mod state_resume;
 mod state_shape;
 mod times;

@@ -32,7 +32,7 @@ fn a_parameter_of_the_runtime_is_in_no_listing_of_any_form() {
     for (form, shown) in [
         ("native", spec.to_value()),
         ("schema", json!(spec.to_schema())),
-        ("parameters", spec.parameters()),
+        ("parameters", spec.parameters().into_value()),
         ("openai", json!(schema::openai::tool(&spec, name))),
         ("anthropic", json!(schema::anthropic::tool(&spec, name))),
         ("gemini", json!(schema::gemini::function(&spec, name))),

@@ -18,7 +18,7 @@ fn result(index: usize, output: Output, error: Option<&str>, content: Option<Val
     let outcome = if error.is_some() { Outcome::Failed } else { Outcome::Ok };
     let mut detail = Box::<Detail>::default();
     let has_content = content.is_some();
-    detail.content = content;
+    detail.content = content.map(Output::from);
     ToolResult {
         index,
         id: format!("c{index}").into(),

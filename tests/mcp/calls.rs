@@ -27,8 +27,8 @@ async fn every_kind_of_content_comes_through() {
     }
     let result = run(&engine, "s_content", json!({"content": [image, text], "_meta": {"m": 1}})).await;
     let detail = result.detail.unwrap();
-    assert_eq!(detail.content, Some(json!([image, text])));
-    assert_eq!(detail.meta, Some(json!({"m": 1})));
+    assert_eq!(detail.content.unwrap().to_value(), json!([image, text]));
+    assert_eq!(detail.meta.unwrap().to_value(), json!({"m": 1}));
     let failed = run(&engine, "s_content", json!({"content": [text], "isError": true})).await;
     assert_eq!((failed.outcome, failed.error.as_deref()), (Outcome::Failed, Some("t")));
     engine.shutdown(Duration::ZERO).await;

@@ -1,12 +1,12 @@
 //! Servers that are killed, replaced, removed and cut off at random while calls go to them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     process::Command,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -15,11 +15,12 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::sleep;
 use toolyard::{
-    Engine, ExecuteOptions, Outcome, ToolCall, ToolResult,
+    Engine, ExecuteOptions, Output, ToolCall, ToolResult,
     mcp::{Backoff, McpServerConfig, McpState},
 };
 
 use super::{
+    book::{Book, Chance, Filed, Use},
     engine_with, eventually,
     listening::{Listening, free_port},
     proxy::Proxy,
@@ -34,16 +35,6 @@ const WARM_UP: Duration = Duration::from_secs(20);
 const CALLERS: u64 = 12;
 /// More calls than can be made in the time.
 const MOST_CALLS: usize = 4_000_000;
-
-/// Numbers that are the same in each run.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % most
-    }
-}
 
 /// The servers: some that are let alone, some programs that are not, and two behind ways that are cut.
 const CALM: [&str; 2] = ["calm1", "calm2"];
@@ -146,26 +137,19 @@ impl World {
     }
 }
 
-/// What became of each call, by its number.
-struct Book {
-    outcomes: Vec<AtomicU8>,
-    next: AtomicUsize,
+/// What became of the calls to all servers.
+struct Seen {
+    book: Book,
     calm_failures: AtomicUsize,
     /// The servers that have answered a call.
     answered: Mutex<BTreeSet<String>>,
     over: AtomicBool,
 }
 
-const LOST: u8 = 1;
-const OK: u8 = 2;
-const NOT_RUN: u8 = 3;
-
-impl Book {
+impl Seen {
     fn new() -> Self {
-        let outcomes = (0..MOST_CALLS).map(|_| AtomicU8::new(0)).collect();
         Self {
-            outcomes,
-            next: AtomicUsize::new(0),
+            book: Book::new(MOST_CALLS),
             calm_failures: AtomicUsize::new(0),
             answered: Mutex::default(),
             over: AtomicBool::new(false),
@@ -173,35 +157,21 @@ impl Book {
     }
 
     fn file(&self, number: usize, server: &str, result: &ToolResult) {
-        let outcome = match result.outcome {
-            Outcome::Ok => {
-                let answer = result.output.as_ref().unwrap().to_text();
-                assert_eq!(answer, number.to_string(), "the answer to another call: {result:?}");
-                self.answered.lock().insert(server.to_owned());
-                OK
-            }
-            Outcome::NotStarted | Outcome::UnknownTool => NOT_RUN,
-            Outcome::Lost => LOST,
-            _ => panic!("{server}: {result:?}"),
-        };
-        if CALM.contains(&server) && outcome != OK {
+        let answer = result.output.as_ref().map(Output::to_text);
+        let filed = self.book.file(number, result.outcome, answer);
+        if filed == Filed::Ok {
+            self.answered.lock().insert(server.to_owned());
+        } else if CALM.contains(&server) {
             self.calm_failures.fetch_add(1, Ordering::SeqCst);
         }
-        let before = self.outcomes[number].swap(outcome, Ordering::SeqCst);
-        assert_eq!(before, 0, "one outcome for each call");
-    }
-
-    fn count(&self, outcome: u8) -> usize {
-        self.outcomes.iter().filter(|filed| filed.load(Ordering::SeqCst) == outcome).count()
     }
 }
 
 /// Makes lists of calls to servers at random until it is over.
-async fn call(engine: Engine, book: Arc<Book>, mut chance: Chance) {
+async fn call(engine: Engine, seen: Arc<Seen>, mut chance: Chance) {
     let names: Vec<_> = CALM.into_iter().chain(PROGRAMS).chain(WAYS).collect();
-    while !book.over.load(Ordering::SeqCst) {
-        let numbers: Vec<_> =
-            (0..=chance.below(4)).map(|_| book.next.fetch_add(1, Ordering::SeqCst)).collect();
+    while !seen.over.load(Ordering::SeqCst) {
+        let numbers: Vec<_> = (0..=chance.below(4)).map_while(|_| seen.book.begin()).collect();
         let servers: Vec<_> = numbers.iter().map(|_| names[chance.below(names.len())]).collect();
         let call = |(number, server): (&usize, &&str)| {
             ToolCall::new(format!("{server}_note"), json!({"text": number.to_string()}).into())
@@ -210,16 +180,9 @@ async fn call(engine: Engine, book: Arc<Book>, mut chance: Chance) {
         let report = engine.execute(calls, ExecuteOptions::new()).await.unwrap();
         assert_eq!(report.results.len(), numbers.len());
         for ((number, server), result) in numbers.iter().zip(&servers).zip(&report.results) {
-            book.file(*number, server, result);
+            seen.file(*number, server, result);
         }
     }
-}
-
-/// The memory that this process has, in KiB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 #[tokio::test]
@@ -231,55 +194,38 @@ async fn every_call_has_one_truthful_outcome_while_servers_come_and_go() {
     let processes = marked(&mark).len();
     assert_eq!(processes, CALM.len() + PROGRAMS.len());
 
-    let book = Arc::new(Book::new());
+    let seen = Arc::new(Seen::new());
     let callers: Vec<_> = (0..CALLERS)
-        .map(|caller| tokio::spawn(call(world.engine.clone(), book.clone(), Chance(SEED + 1 + caller))))
+        .map(|caller| tokio::spawn(call(world.engine.clone(), seen.clone(), Chance(SEED + 1 + caller))))
         .collect();
     let (began, mut chance, mut warm) = (Instant::now(), Chance(SEED), None);
     while began.elapsed() < LENGTH {
         world.act(&mut chance, &notes).await;
         sleep(Duration::from_millis(30 + u64::try_from(chance.below(100)).unwrap())).await;
         if warm.is_none() && began.elapsed() > WARM_UP {
-            warm = Some(resident());
+            warm = Some(Use::of("self").memory);
         }
     }
-    book.over.store(true, Ordering::SeqCst);
+    seen.over.store(true, Ordering::SeqCst);
     for caller in callers {
         within("the last lists end", caller).await.unwrap();
     }
     world.settle().await;
-    let (warm, after) = (warm.unwrap(), resident());
+    let (warm, after) = (warm.unwrap(), Use::of("self").memory);
     eventually("no process is left over", || marked(&mark).len() == processes).await;
 
-    let (ok, lost, not_run) = (book.count(OK), book.count(LOST), book.count(NOT_RUN));
-    println!("{ok} ok, {lost} lost, {not_run} not run; {:?}; {warm} KiB, then {after} KiB", world.done);
-    assert_eq!(ok + lost + not_run, book.next.load(Ordering::SeqCst), "every call has an outcome");
-    assert!(ok > 1000 && lost > 0 && not_run > 0 && world.done.len() == 6, "everything has happened");
-    assert_eq!(book.answered.lock().len(), CALM.len() + PROGRAMS.len() + WAYS.len());
+    let counts = seen.book.counts();
+    println!("{counts:?}; {:?}; {warm} KiB, then {after} KiB", world.done);
+    let all = counts[&Filed::Ok] > 1000 && counts.values().all(|count| *count > 0) && world.done.len() == 6;
+    assert!(all, "everything has happened");
+    assert_eq!(seen.answered.lock().len(), CALM.len() + PROGRAMS.len() + WAYS.len());
     assert_eq!(
-        book.calm_failures.load(Ordering::SeqCst),
+        seen.calm_failures.load(Ordering::SeqCst),
         0,
         "servers that nobody touched have answered all calls"
     );
     assert!(after <= warm + warm / 10, "memory has grown from {warm} KiB to {after} KiB");
-
-    let mut runs = HashMap::<usize, usize>::new();
-    for line in std::fs::read_to_string(&notes).unwrap().lines() {
-        *runs.entry(line.parse().unwrap()).or_default() += 1;
-    }
-    for number in 0..book.next.load(Ordering::SeqCst) {
-        let times = runs.get(&number).copied().unwrap_or_default();
-        let truthful = match book.outcomes[number].load(Ordering::SeqCst) {
-            OK => times == 1,
-            LOST => times <= 1,
-            _ => times == 0,
-        };
-        assert!(
-            truthful,
-            "call {number} ran {times} times: {}",
-            book.outcomes[number].load(Ordering::SeqCst)
-        );
-    }
+    seen.book.assert_truthful(&notes);
     world.engine.shutdown(Duration::ZERO).await;
     assert_eq!(marked(&mark), []);
 }

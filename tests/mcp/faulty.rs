@@ -162,7 +162,7 @@ impl State {
             Some("tools/list") => {
                 let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
                 let mut tools = Vec::from(TOOLS.map(tool));
-                tools.insert(1, json!({"name": "odd", "inputSchema": null}));
+                tools.insert(1, json!({"name": "odd", "inputSchema": "none"}));
                 (200, reply(json!({"tools": tools})))
             }
             Some("tools/call") => {

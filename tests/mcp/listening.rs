@@ -4,10 +4,13 @@ use std::{
     net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
+use tokio::time::sleep;
+
 use super::eventually;
-use crate::venv;
+use crate::{processes::signal, venv};
 
 /// The path of a server on the Python SDK.
 pub(super) const SDK_SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/sdk_server.py");
@@ -17,11 +20,11 @@ pub(super) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A server on the Python SDK. It ends when it is dropped.
+/// A server that listens. It is killed when it is dropped.
 pub(super) struct Listening(Child);
 
 impl Listening {
-    /// Starts it on a generation of the SDK, and waits until it listens.
+    /// Starts one on a generation of the Python SDK, and waits until it listens.
     pub(super) async fn start(sdk: &str, port: u16, transport: &str) -> Self {
         Self::start_with(sdk, port, transport, &[]).await
     }
@@ -38,6 +41,17 @@ impl Listening {
         let server = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         eventually("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
         server
+    }
+
+    /// Asks it to end, and kills it when it has not done so soon, as those do who run servers.
+    pub(super) async fn terminate(mut self) {
+        signal("TERM", self.0.id());
+        for _ in 0..30 {
+            if self.0.try_wait().unwrap().is_some() {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! MCP servers.
 
 mod asking;
+mod authorization_server;
+mod book;
+mod bounds;
 mod callers;
 mod calls;
 mod chaos;
@@ -14,19 +17,25 @@ mod health;
 mod http_ends;
 mod http_faults;
 mod http_sessions;
+mod kills;
 mod listening;
 mod lists;
+mod logins;
 mod many;
 mod proxy;
 mod real_servers;
 mod reasons;
 mod reload;
+mod restarts;
+mod rogue;
 #[cfg(feature = "python")]
 mod runner;
 mod scripted;
 mod session;
 mod sessions;
 mod sse;
+mod stalls;
+mod wire_faults;
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 

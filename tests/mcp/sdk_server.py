@@ -1,20 +1,29 @@
-"""An MCP server on the Python SDK, of either generation.
+"""An MCP server on the Python SDK, of either generation, or on FastMCP where that is installed.
 
     sdk_server.py [PORT [streamable-http | sse]]
+
+It has the tools that the file EXTRA names, one a line, beside its own.
 """
 
+import asyncio
 import os
 import sys
 
+FIRST = False
+FAST = False
 try:
-    from mcp.server import MCPServer as Server
-    from mcp.server.mcpserver import Context, Image
+    from fastmcp import Context, FastMCP as Server
+    from fastmcp.utilities.types import Image
 
-    FIRST = False
+    FAST = True
 except ImportError:
-    from mcp.server.fastmcp import Context, FastMCP as Server, Image
+    try:
+        from mcp.server import MCPServer as Server
+        from mcp.server.mcpserver import Context, Image
+    except ImportError:
+        from mcp.server.fastmcp import Context, FastMCP as Server, Image
 
-    FIRST = True
+        FIRST = True
 
 PORT = int(sys.argv[1]) if len(sys.argv) > 1 else None
 TRANSPORT = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
@@ -32,12 +41,25 @@ def pid() -> int:
     return os.getpid()
 
 
-@server.tool()
-def note(text: str) -> str:
-    "Writes the text down, and gives it back."
+def note_down(text: str) -> None:
     file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(file, f"{text}\n".encode())
     os.close(file)
+
+
+@server.tool()
+def note(text: str) -> str:
+    "Writes the text down, and gives it back."
+    note_down(text)
+    return text
+
+
+@server.tool()
+async def hold(text: str, file: str) -> str:
+    "Writes the text down, and gives it back as soon as there is a file."
+    note_down(text)
+    while not os.path.exists(file):
+        await asyncio.sleep(0.01)
     return text
 
 
@@ -56,7 +78,7 @@ def square(n: int) -> int:
     return n * n
 
 
-@server.tool(structured_output=False)
+@server.tool(**({"output_schema": None} if FAST else {"structured_output": False}))
 def empty() -> list:
     return []
 
@@ -94,7 +116,20 @@ def ask(topic: str) -> str:
     return f"Tell me about {topic}"
 
 
+def extra(name: str) -> None:
+    def added() -> str:
+        return name
+
+    server.tool(name=name)(added)
+
+
+if os.path.exists(os.environ.get("EXTRA", "")):
+    with open(os.environ["EXTRA"]) as names:
+        for line in names.read().split():
+            extra(line)
+
+QUIET = {"show_banner": False} if FAST else {}
 if PORT:
-    server.run(transport=TRANSPORT, **({} if FIRST else {"port": PORT}))
+    server.run(transport=TRANSPORT, **({} if FIRST else {"port": PORT}), **QUIET)
 else:
-    server.run()
+    server.run(**QUIET)

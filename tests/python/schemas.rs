@@ -8,7 +8,7 @@ use crate::venv;
 
 fn schema_of(engine: &Engine, name: &str) -> Value {
     let spec = engine.specs().into_iter().find(|spec| spec.name == name).expect("the tool is there");
-    spec.parameters()
+    spec.parameters().into_value()
 }
 
 #[test]

@@ -26,6 +26,9 @@ def changes_then(what: str, inner_state):
         os._exit(1)
     if what == 'odd':
         inner_state.state = {'lock': object()}
+    if what == 'wait':
+        import time
+        time.sleep(60)
     if what == 'keys':
         inner_state.state = {1: 'not a text'}
     return [state['runs'], inner_state.meta_state]
@@ -64,6 +67,32 @@ fn only_a_call_that_works_changes_the_state_and_the_state_survives_its_process()
     assert_eq!(odd.outcome, Outcome::Failed);
     assert!(error_of(&odd).contains("the new inner state is not JSON, so the old one stays"), "{odd:?}");
     assert_eq!(changes("keys").outcome, Outcome::Failed);
+    assert_eq!(output(&engine, "changes_then", json!({"what": "fine"})), json!([2, {"last": "fine"}]));
+}
+
+#[test]
+fn a_call_that_is_stopped_or_refused_leaves_its_state_as_it_was() {
+    let (engine, _files) = engine_of(COUNTER);
+    assert_eq!(output(&engine, "changes_then", json!({"what": "fine"})), json!([1, {"last": "fine"}]));
+    let state = || futures::executor::block_on(engine.state("changes_then", None)).unwrap().unwrap();
+    let before = state();
+    let list = |what: serde_json::Value, options| {
+        let report =
+            engine.execute_blocking(vec![call("changes_then", json!({ "what": what }))], options).unwrap();
+        report.results[0].outcome
+    };
+    let short = ExecuteOptions::new().timeout(std::time::Duration::from_millis(300));
+    assert_eq!(list(json!("wait"), short), Outcome::TimedOut);
+    assert_eq!(state().get(), before.get());
+    assert_eq!(list(json!(["no text"]), ExecuteOptions::new()), Outcome::BadArguments);
+    assert_eq!(state().get(), before.get());
+
+    let waits = engine.submit(vec![call("changes_then", json!({"what": "wait"}))], ExecuteOptions::new());
+    let control = waits.control();
+    control.cancel();
+    let report = futures::executor::block_on(waits.into_future()).unwrap();
+    assert!(matches!(report.results[0].outcome, Outcome::Cancelled | Outcome::Skipped), "{report:?}");
+    assert_eq!(state().get(), before.get());
     assert_eq!(output(&engine, "changes_then", json!({"what": "fine"})), json!([2, {"last": "fine"}]));
 }
 

@@ -57,7 +57,7 @@ pub fn number(text: &str) -> Cow<'_, str> {
 }
 
 /// The digits of a number without zeros at either end, the power of ten that they count, and the sign.
-fn parts(text: &str) -> (String, i64, bool) {
+pub(crate) fn parts(text: &str) -> (String, i64, bool) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let is_negative = mantissa.starts_with('-');
     let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa, ""));

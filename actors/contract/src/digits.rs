@@ -39,7 +39,7 @@ pub fn longest(text: &str) -> usize {
 }
 
 /// Where numbers stand in a JSON text; what stands in a string is none.
-fn numbers(text: &str) -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn numbers(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let bytes = text.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
     let mut at = 0;

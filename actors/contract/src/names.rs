@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest, Sha256};
 
+use crate::ToolSpec;
+
 #[cfg(test)]
 mod tests;
 
@@ -45,9 +47,24 @@ impl NameTable {
         I::Item: Into<String>,
     {
         let names: BTreeSet<String> = names.into_iter().map(Into::into).collect();
-        let (plain, mut suffixed): (Vec<String>, Vec<String>) =
+        let (plain, suffixed) =
             names.into_iter().partition(|name| is_acceptable(name) && !looks_suffixed(name));
+        Self::of(plain, suffixed)
+    }
 
+    /// Builds the table of these tools. A name that was [made for providers](ToolSpec::name_is_exposed) gets no second
+    /// suffix.
+    pub fn of_tools<'a>(tools: impl IntoIterator<Item = &'a ToolSpec>) -> Self {
+        let tools: BTreeMap<&str, bool> =
+            tools.into_iter().map(|tool| (tool.name.as_str(), tool.name_is_exposed)).collect();
+        let is_plain =
+            |(name, exposed): &(&str, bool)| is_acceptable(name) && (*exposed || !looks_suffixed(name));
+        let (plain, suffixed): (Vec<_>, Vec<_>) = tools.into_iter().partition(is_plain);
+        let names = |tools: Vec<(&str, bool)>| tools.into_iter().map(|(name, _)| name.to_owned()).collect();
+        Self::of(names(plain), names(suffixed))
+    }
+
+    fn of(plain: Vec<String>, mut suffixed: Vec<String>) -> Self {
         let mut exposed = BTreeMap::new();
         for mut twins in grouped(plain, str::to_ascii_lowercase) {
             twins.sort_by_cached_key(|name| (capitals(name), name.clone()));
@@ -55,8 +72,10 @@ impl NameTable {
             exposed.extend(twins.next().map(|name| (name.clone(), name)));
             suffixed.extend(twins);
         }
-        for meeting in grouped(suffixed, |name| with_suffix(name, Suffix::Short).to_ascii_lowercase()) {
-            let suffix = if meeting.len() == 1 { Suffix::Short } else { Suffix::Long };
+        let taken: BTreeSet<String> = exposed.keys().map(|name: &String| name.to_ascii_lowercase()).collect();
+        for meeting in grouped(suffixed, short) {
+            let is_free = meeting.len() == 1 && !taken.contains(&short(&meeting[0]));
+            let suffix = if is_free { Suffix::Short } else { Suffix::Long };
             exposed.extend(meeting.into_iter().map(|name| {
                 let shown = with_suffix(&name, suffix);
                 (name, shown)
@@ -157,6 +176,11 @@ pub fn looks_suffixed(name: &str) -> bool {
         mark.is_some_and(|mark| mark.eq_ignore_ascii_case(Suffix::MARK.as_bytes()))
             && digits.iter().all(u8::is_ascii_hexdigit)
     })
+}
+
+/// The name with a short suffix, as names are compared.
+fn short(name: &str) -> String {
+    with_suffix(name, Suffix::Short).to_ascii_lowercase()
 }
 
 fn is_allowed(c: char) -> bool {

@@ -285,12 +285,12 @@ pub struct Detail {
     /// Where the output breaks the declared output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_mismatch: Option<String>,
-    /// All content blocks of an MCP result.
+    /// All content blocks of an MCP result, as the server wrote them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<Value>,
-    /// What an MCP server said beside its result.
+    pub content: Option<Output>,
+    /// What an MCP server said beside its result, as it wrote it.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Value>,
+    pub meta: Option<Output>,
     /// What a call that waits for a value wants to find again; moved to the record of its list.
     #[serde(skip)]
     pub kept: Option<Value>,

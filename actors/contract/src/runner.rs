@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 
-use crate::{Failure, Invocation, Tool, ToolFuture, ToolReturn};
+use crate::{Failure, Invocation, Tool, ToolFuture};
+
+pub use crate::state::StateReturn;
 
 /// Runs tools somewhere else than here: in a child process, a container, on another machine.
 ///
@@ -40,9 +42,6 @@ pub trait Runner: Send + Sync + 'static {
         Box::pin(std::future::ready((Err(refused), None)))
     }
 }
-
-/// What a call of a tool with state gives back that ran somewhere else: its answer, and the state after it as JSON.
-pub type StateReturn = (ToolReturn, Option<Box<RawValue>>);
 
 /// Why a call of a tool with state does not run where its list's runner runs things.
 pub fn no_state(tool: &str) -> String {

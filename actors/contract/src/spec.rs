@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::{EffectTags, Rate, hidden};
+use crate::{EffectTags, ExactValue, Rate, hidden};
 
 /// What a tool says about itself. Built by chaining; every field has a default.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,9 +17,9 @@ pub struct ToolSpec {
     /// What the tool does, for the model. Default: none.
     pub description: Option<String>,
     /// The JSON Schema of the arguments. Default: any object.
-    pub input_schema: Value,
+    pub input_schema: ExactValue,
     /// The JSON Schema of the output. Default: none, anything goes.
-    pub output_schema: Option<Value>,
+    pub output_schema: Option<ExactValue>,
     /// Calls may overlap with any other call. Default: false, because a tool that does not say may
     /// change something.
     pub parallel_safe: bool,
@@ -47,6 +47,9 @@ pub struct ToolSpec {
     pub max_in_flight: Option<usize>,
     /// How often a call may begin. Default: no limit.
     pub rate: Option<Rate>,
+    /// The name was made for providers already, as tools of MCP servers have it: it is shown as it is, also where it looks
+    /// like one with a suffix. Default: false.
+    pub name_is_exposed: bool,
 }
 
 /// How a tool's body runs.
@@ -65,7 +68,7 @@ impl ToolSpec {
         Self {
             name: name.into(),
             description: None,
-            input_schema: json!({"type": "object"}),
+            input_schema: json!({"type": "object"}).into(),
             output_schema: None,
             parallel_safe: false,
             effects: EffectTags::default(),
@@ -79,6 +82,7 @@ impl ToolSpec {
             timeout: None,
             max_in_flight: None,
             rate: None,
+            name_is_exposed: false,
         }
     }
 
@@ -89,17 +93,25 @@ impl ToolSpec {
         self
     }
 
-    /// Sets the schema of the arguments.
+    /// Sets the schema of the arguments: a [`Value`], or [text that was read](ExactValue::read), which keeps the digits of
+    /// numbers beyond 64 bits.
     #[must_use]
-    pub fn input_schema(mut self, schema: Value) -> Self {
-        self.input_schema = schema;
+    pub fn input_schema(mut self, schema: impl Into<ExactValue>) -> Self {
+        self.input_schema = schema.into();
         self
     }
 
-    /// Sets the schema of the output.
+    /// Sets the schema of the output, as [`input_schema`](Self::input_schema) does.
     #[must_use]
-    pub fn output_schema(mut self, schema: Value) -> Self {
-        self.output_schema = Some(schema);
+    pub fn output_schema(mut self, schema: impl Into<ExactValue>) -> Self {
+        self.output_schema = Some(schema.into());
+        self
+    }
+
+    /// Says that the name was made for providers already.
+    #[must_use]
+    pub fn name_is_exposed(mut self, exposed: bool) -> Self {
+        self.name_is_exposed = exposed;
         self
     }
 
@@ -203,17 +215,42 @@ impl ToolSpec {
         }
     }
 
+    /// The whole description as JSON, for text: the keys of [`to_value`](Self::to_value), with all digits of numbers.
+    pub fn listing(&self) -> impl Serialize + use<> {
+        #[derive(Serialize)]
+        struct Listing {
+            description: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            effects: Option<Value>,
+            input_schema: ExactValue,
+            name: String,
+            output_schema: Option<ExactValue>,
+            parameters: ExactValue,
+            returns: ExactValue,
+        }
+        Listing {
+            description: self.description_text().to_owned(),
+            effects: self.effects.said().map(Into::into),
+            input_schema: self.shown_schema(),
+            name: self.name.clone(),
+            output_schema: self.output_schema.clone(),
+            parameters: self.parameters(),
+            returns: self.output_schema.clone().unwrap_or_else(|| json!({}).into()),
+        }
+    }
+
     /// The whole description in six keys: name, description (may be empty), `input_schema` and
     /// `output_schema` as declared, `parameters` and `returns` in normal form; and `effects`, where the tool says
-    /// something about them. Parameters that the runtime fills in are in neither schema.
+    /// something about them. Parameters that the runtime fills in are in neither schema. A [`Value`] has no numbers beyond
+    /// 64 bits: [`listing`](Self::listing) writes them.
     pub fn to_value(&self) -> Value {
         let mut whole = json!({
             "name": self.name,
             "description": self.description_text(),
-            "input_schema": self.shown_schema(),
-            "output_schema": self.output_schema,
-            "parameters": self.parameters(),
-            "returns": self.output_schema.clone().unwrap_or_else(|| json!({})),
+            "input_schema": self.shown_schema().value(),
+            "output_schema": self.output_schema.as_deref(),
+            "parameters": self.parameters().value(),
+            "returns": self.output_schema.as_deref().unwrap_or(&json!({})),
         });
         if let Some(effects) = self.effects.said() {
             whole["effects"] = effects.into();
@@ -222,20 +259,20 @@ impl ToolSpec {
     }
 
     /// The input schema as declared, without the parameters that the runtime fills in.
-    pub fn shown_schema(&self) -> Value {
-        hidden::without(self.input_schema.clone(), &self.injected)
+    pub fn shown_schema(&self) -> ExactValue {
+        self.input_schema.with_value(hidden::without(self.input_schema.value().clone(), &self.injected))
     }
 
     /// The input schema as an object schema that always has `type` and `properties`, without the
     /// parameters that the runtime fills in.
-    pub fn parameters(&self) -> Value {
-        let mut schema = match self.shown_schema() {
+    pub fn parameters(&self) -> ExactValue {
+        let mut schema = match self.shown_schema().into_value() {
             Value::Object(schema) => schema,
             _ => Map::new(),
         };
         schema.entry("type").or_insert_with(|| "object".into());
         schema.entry("properties").or_insert_with(|| json!({}));
-        Value::Object(schema)
+        self.input_schema.with_value(Value::Object(schema))
     }
 }
 
@@ -247,7 +284,7 @@ pub struct FunctionSchema {
     /// What it does; never empty.
     pub description: String,
     /// The schema of its arguments.
-    pub parameters: Value,
+    pub parameters: ExactValue,
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::{Invocation, StateReturn, Tool, ToolFuture, ToolReturn, ToolSpec};
+use crate::{Invocation, Outcome, Tool, ToolFuture, ToolReturn, ToolSpec};
 
 mod cut;
 mod read;
@@ -88,10 +88,10 @@ pub trait StatefulTool: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// A body that changes the row itself, in place of [`work`](Self::work). Default: none.
+    /// A body that changes a state in place and never waits, in place of [`work`](Self::work). Default: none.
     ///
-    /// It spares the copy of a very large state. The price: what a call has changed before it fails
-    /// or panics stays changed. (An `Arc` inside the state often spares the copy too, without that.)
+    /// What it changes is a copy of the row too: a call that fails or panics leaves the row as it was. An `Arc` inside
+    /// a very large state, around each part that changes by itself, makes the copy cheap.
     fn in_place(&self) -> Option<InPlace<Self>>
     where
         Self: Sized,
@@ -100,7 +100,7 @@ pub trait StatefulTool: Send + Sync + 'static {
     }
 }
 
-/// A body that works on the row itself and never waits.
+/// A body that changes the state that it is given and never waits.
 pub type InPlace<T> = fn(&T, Invocation, &mut <T as StatefulTool>::State) -> ToolReturn;
 
 /// Who has a row of a tool's state.
@@ -262,10 +262,10 @@ pub trait Shard: Send {
         key: &RowKey,
         start: &mut dyn FnMut(Box<RawValue>) -> BoxFuture<'static, StateReturn>,
     ) -> ShardWork;
-    /// Commits the state of a call that ended `ok`.
+    /// Takes the state of a call that has ended, and commits it if the call was `ok`.
     ///
     /// # Errors
-    /// When the row was replaced or forgotten since the call began; nothing is committed.
+    /// When the row was replaced or forgotten since a call began that ended `ok`; nothing is committed.
     fn commit(&mut self, key: &RowKey, copied: Copied) -> Result<(), RowReplaced>;
     /// Writes one row; `None` when it was never used.
     ///
@@ -322,10 +322,15 @@ pub enum ShardWork {
     Blocks(Box<dyn FnOnce() -> (ToolReturn, Copied) + Send>),
 }
 
+/// What a call of a tool with state gives back that ran somewhere else: its answer, and the state after it as JSON.
+pub type StateReturn = (ToolReturn, Option<Box<RawValue>>);
+
 /// A copy of a row's state on its way back, with the stamp of the row that it was made of.
 pub struct Copied {
     state: Box<dyn Any + Send>,
     stamp: u32,
+    /// How the call ended that worked on it.
+    ended: Outcome,
 }
 
 /// The row was replaced while a call worked on a copy of it.

@@ -3,13 +3,13 @@
 //! Duplicate keys are an error (a reader that keeps the first and one that keeps the last would see
 //! different calls). Nesting is bounded by `serde_json`'s limit of 128.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
+use std::{borrow::Cow, cell::Cell, collections::HashSet, fmt};
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use crate::digits;
+use crate::{digits, exact};
 
 /// Text that is not acceptable JSON; says what is wrong and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,13 +64,24 @@ fn again<T>(
 /// # Errors
 /// As [`check`].
 pub fn parse(text: &str) -> Result<Value, StrictError> {
+    parse_noting(text).map(|(value, _)| value)
+}
+
+/// Parses as [`parse`] does, and tells whether the value may have numbers that are not quite those of the text;
+/// [`ExactValue`](crate::ExactValue) keeps them.
+///
+/// # Errors
+/// As [`check`].
+pub fn parse_noting(text: &str) -> Result<(Value, bool), StrictError> {
+    let is_inexact = Cell::new(false);
     let once = |text: &str| -> serde_json::Result<Value> {
         let mut parser = serde_json::Deserializer::from_str(text);
-        let value = Build.deserialize(&mut parser)?;
+        let value = Build(&is_inexact).deserialize(&mut parser)?;
         parser.end()?;
         Ok(value)
     };
-    Ok(once(text).or_else(|error| again(text, error, once))?)
+    let value = once(text).or_else(|error| again(text, error, once))?;
+    Ok((value, is_inexact.get()))
 }
 
 fn duplicate<E: serde::de::Error>(key: &str) -> E {
@@ -180,10 +191,11 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-/// Builds a [`Value`].
-struct Build;
+/// Builds a [`Value`], and notes whether a number of it may be another one than was written.
+#[derive(Clone, Copy)]
+struct Build<'a>(&'a Cell<bool>);
 
-impl<'de> DeserializeSeed<'de> for Build {
+impl<'de> DeserializeSeed<'de> for Build<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -191,7 +203,7 @@ impl<'de> DeserializeSeed<'de> for Build {
     }
 }
 
-impl<'de> Visitor<'de> for Build {
+impl<'de> Visitor<'de> for Build<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -208,6 +220,9 @@ impl<'de> Visitor<'de> for Build {
         Ok(v.into())
     }
     fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
+        if exact::is_inexact(v) {
+            self.0.set(true);
+        }
         Ok(v.into())
     }
     fn visit_str<E>(self, v: &str) -> Result<Value, E> {
@@ -222,7 +237,7 @@ impl<'de> Visitor<'de> for Build {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut out = Vec::new();
-        while let Some(item) = items.next_element_seed(Build)? {
+        while let Some(item) = items.next_element_seed(self)? {
             out.push(item);
         }
         Ok(Value::Array(out))
@@ -234,7 +249,7 @@ impl<'de> Visitor<'de> for Build {
             if out.contains_key(&key) {
                 return Err(duplicate(&key));
             }
-            out.insert(key, entries.next_value_seed(Build)?);
+            out.insert(key, entries.next_value_seed(self)?);
         }
         Ok(Value::Object(out))
     }

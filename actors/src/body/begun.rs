@@ -15,6 +15,7 @@ use crate::{
 };
 
 /// A call whose work begins.
+#[derive(Clone)]
 pub(crate) struct Begun {
     pub(crate) run: Arc<Run>,
     pub(crate) entry: Arc<Entry>,

@@ -1,6 +1,6 @@
 //! ```text
 //! McpSessionActor
-//! Receives  Connect, Disconnect, Broken; Opened, Ended, ToolsChanged, Listed from its own tasks
+//! Receives  Connect, Disconnect, Broken, AnswerLost; Opened, Ended, ToolsChanged, Listed from its own tasks
 //! Sends     the tools of its server to the pool, from a task
 //! Owns      the connection to one server, and who waits for it
 //! Lives on  one arbiter, chosen when the server is added
@@ -9,26 +9,30 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
-use actix::{Actor, AsyncContext, Context, Handler, Message, ResponseFuture, SpawnHandle};
+use actix::{Actor, AsyncContext, Context, Handler, Message, ResponseFuture};
 use tokio::{
     sync::{oneshot, watch},
-    task::AbortHandle,
     time::{Instant, timeout},
 };
 
 use super::{
-    config::{LinkMode, McpServerConfig},
+    config::{LinkMode, McpLink, McpServerConfig},
     desk::Desk,
     handler::{LinkHandler, OnToolsChanged},
+    health,
     link::{Link, LinkEnd, Opened, open},
     pool::PoolInner,
     session::{OpenLink, View, until},
-    status::McpState,
+    state::{Listing, State},
     telling::Telling,
+    tries::{Next, Tries},
 };
 use crate::moment;
 use crate::reply::{MAILBOX, post};
@@ -39,8 +43,8 @@ const GATHER: Duration = Duration::from_millis(300);
 /// When a list that could not be read is tried again.
 const LIST_AGAIN: Duration = Duration::from_secs(5);
 
-/// How long a connection must have lived for its end to begin a new row of failures.
-const STEADY: Duration = Duration::from_secs(10);
+/// How long a server has to come back whose answer was lost, before it is asked for its list.
+const BACK: Duration = Duration::from_secs(1);
 
 /// Gets the open link, opening it if need be. Several callers share one try and its outcome.
 #[derive(Message)]
@@ -78,43 +82,18 @@ struct LinkEnded(u64, LinkEnd);
 /// The server says that its tools have changed.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct ToolsChanged(u64);
+struct ToolsChanged(u64, Arc<AtomicBool>);
+
+/// An answer was lost on its way from a server that may have been started anew since, with other tools: over streamable
+/// HTTP no connection need end for that.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct AnswerLost;
 
 /// The tools have been listed and published: how many, and the problems of single ones.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Listed(u64, Result<(usize, Vec<String>), String>);
-
-enum State {
-    Idle,
-    Connecting(AbortHandle),
-    Ready(Arc<Link>, Instant),
-    Backoff(Instant, SpawnHandle),
-    Failed(Instant),
-    Closing(Arc<Link>),
-}
-
-impl State {
-    fn name(&self) -> McpState {
-        match self {
-            Self::Idle => McpState::Idle,
-            Self::Connecting(_) => McpState::Connecting,
-            Self::Ready(..) => McpState::Ready,
-            Self::Backoff(..) => McpState::Backoff,
-            Self::Failed(_) => McpState::Failed,
-            Self::Closing(_) => McpState::Closing,
-        }
-    }
-}
-
-#[derive(PartialEq)]
-enum Listing {
-    No,
-    Soon,
-    Now,
-    /// The list changed while it was read.
-    NowAndAgain,
-}
 
 pub(crate) struct McpSessionActor {
     desk: Arc<Desk>,
@@ -124,8 +103,7 @@ pub(crate) struct McpSessionActor {
     state: State,
     /// Counts connections; messages about older ones are ignored.
     generation: u64,
-    /// Failures in a row.
-    failures: u32,
+    tries: Tries,
     waiting: Vec<oneshot::Sender<Result<Arc<Link>, String>>>,
     leaving: Vec<oneshot::Sender<()>>,
     gone: bool,
@@ -147,12 +125,12 @@ impl McpSessionActor {
     ) -> Self {
         Self {
             config: desk.config.clone(),
+            tries: Tries::new(&desk.config),
             desk,
             pool,
             wanted,
             state: State::Idle,
             generation: 0,
-            failures: 0,
             waiting: Vec::new(),
             leaving: Vec::new(),
             gone: false,
@@ -182,10 +160,7 @@ impl McpSessionActor {
 
     fn note_error(&mut self, error: String) {
         self.telling.failed(&self.desk.server, &error);
-        self.view.send_modify(|view| {
-            view.last_error = Some(error);
-            view.settled = true;
-        });
+        self.view.send_modify(|view| view.failed(error));
     }
 
     fn answer_waiting(&mut self, outcome: &Result<Arc<Link>, String>) {
@@ -197,11 +172,13 @@ impl McpSessionActor {
 
     fn start_connecting(&mut self, ctx: &mut Context<Self>) {
         self.generation += 1;
+        self.tries.begin();
         let (generation, config, actor) = (self.generation, self.config.clone(), ctx.address());
-        let changes = actor.downgrade();
+        let (changes, posted) = (actor.downgrade(), Arc::new(AtomicBool::default()));
         let on_tools_changed: OnToolsChanged = Arc::new(move || {
-            if let Some(actor) = changes.upgrade() {
-                post(&actor, ToolsChanged(generation));
+            // A server may say it a million times; a mailbox has no bound.
+            if let Some(actor) = changes.upgrade().filter(|_| !posted.swap(true, Ordering::Relaxed)) {
+                post(&actor, ToolsChanged(generation, posted.clone()));
             }
         });
         let handler = LinkHandler::new(self.desk.clone(), on_tools_changed);
@@ -214,19 +191,36 @@ impl McpSessionActor {
     }
 
     /// Takes note of a failure and plans the next try.
-    fn fail(&mut self, end: &LinkEnd, ctx: &mut Context<Self>) {
-        self.failures += 1;
+    fn fail(&mut self, end: &LinkEnd, next: Next, ctx: &mut Context<Self>) {
         self.note_error(end.in_full());
         if self.config.mode == LinkMode::PerCall {
             return self.enter(State::Idle);
         }
-        if self.failures > self.config.backoff.tries {
-            self.enter(State::Failed(moment::from_now(self.config.backoff.longest)));
-            return self.answer_waiting(&Err(end.reason.clone()));
+        match next {
+            Next::Again(pause) => self.try_at(moment::from_now(pause), ctx),
+            Next::GivenUp(pause) => {
+                self.enter(State::Failed(moment::from_now(pause)));
+                self.answer_waiting(&Err(end.reason.clone()));
+            }
         }
-        let pause = self.config.backoff.pause(self.failures);
+    }
+
+    fn try_at(&mut self, at: Instant, ctx: &mut Context<Self>) {
+        let pause = at.saturating_duration_since(Instant::now());
         let again = ctx.run_later(pause, Self::start_connecting);
-        self.enter(State::Backoff(moment::from_now(pause), again));
+        self.enter(State::Backoff(at, again));
+    }
+
+    /// Brings the next try forward for a call, where the pause is for nobody's good.
+    fn try_for_call(&mut self, ctx: &mut Context<Self>) {
+        let (State::Backoff(planned, _) | State::Failed(planned)) = &self.state else { return };
+        let at = self.tries.for_call(*planned);
+        if at < *planned {
+            if let State::Backoff(_, again) = &self.state {
+                ctx.cancel_future(*again);
+            }
+            self.try_at(at, ctx);
+        }
     }
 
     fn list_soon(&mut self, after: Duration, ctx: &mut Context<Self>) {
@@ -271,13 +265,13 @@ impl McpSessionActor {
         });
     }
 
-    /// Asks now and then whether the server is still there.
+    /// Asks whether the server is still there: now and then, or where there is doubt.
     fn watch_health(&self, link: &Arc<Link>, ctx: &Context<Self>) {
-        let Some(check) = self.config.health else { return };
+        let (check, patience) = (self.config.health, self.config.connect_timeout);
         let (link, actor) = (link.clone(), ctx.address().downgrade());
         tokio::spawn(async move {
             let generation = link.generation;
-            if let Some(reason) = check.failure(link).await
+            if let Some(reason) = health::failure(check, link, patience).await
                 && let Some(actor) = actor.upgrade()
             {
                 post(&actor, Broken { generation, reason });
@@ -309,6 +303,7 @@ impl Handler<Connect> for McpSessionActor {
     type Result = ResponseFuture<Result<Arc<Link>, String>>;
 
     fn handle(&mut self, _: Connect, ctx: &mut Self::Context) -> Self::Result {
+        self.try_for_call(ctx);
         let now = Instant::now();
         let last_error = || self.view.borrow().last_error.clone().unwrap_or_default();
         let refusal = match &self.state {
@@ -346,7 +341,7 @@ impl Handler<Disconnect> for McpSessionActor {
         ctx: &mut Self::Context,
     ) -> Self::Result {
         self.gone |= for_good;
-        self.failures = 0;
+        self.tries.forget();
         self.answer_waiting(&Err("it was disconnected".to_owned()));
         match &self.state {
             State::Ready(link, _) => {
@@ -387,7 +382,7 @@ impl Handler<Broken> for McpSessionActor {
             && link.generation == generation
         {
             // Its end follows, and the next try with it.
-            link.close();
+            link.end(&reason);
             *self.open.lock() = None;
             self.broken = Some(reason);
         }
@@ -418,7 +413,8 @@ impl Handler<OpenEnded> for McpSessionActor {
                 self.list_now(ctx);
             }
             Err(end) => {
-                self.fail(&end, ctx);
+                let next = self.tries.failed();
+                self.fail(&end, next, ctx);
                 self.answer_waiting(&Err(end.reason));
             }
         }
@@ -438,11 +434,9 @@ impl Handler<LinkEnded> for McpSessionActor {
         tracing::debug!(server = name, generation, reason, "MCP connection ended");
         match &self.state {
             State::Closing(_) => self.closed(ctx),
-            State::Ready(_, since) => {
-                if since.elapsed() >= STEADY {
-                    self.failures = 0;
-                }
-                self.fail(&end, ctx);
+            State::Ready(link, since) => {
+                let next = self.tries.ended(since.elapsed(), link.has_answered());
+                self.fail(&end, next, ctx);
             }
             _ => {}
         }
@@ -452,9 +446,20 @@ impl Handler<LinkEnded> for McpSessionActor {
 impl Handler<ToolsChanged> for McpSessionActor {
     type Result = ();
 
-    fn handle(&mut self, ToolsChanged(generation): ToolsChanged, ctx: &mut Self::Context) {
+    fn handle(&mut self, ToolsChanged(generation, posted): ToolsChanged, ctx: &mut Self::Context) {
+        posted.store(false, Ordering::Relaxed);
         if generation == self.generation {
             self.list_soon(GATHER, ctx);
+        }
+    }
+}
+
+impl Handler<AnswerLost> for McpSessionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: AnswerLost, ctx: &mut Self::Context) {
+        if matches!(self.state, State::Ready(..)) && matches!(self.config.link, McpLink::Http { .. }) {
+            self.list_soon(BACK, ctx);
         }
     }
 }
@@ -470,11 +475,7 @@ impl Handler<Listed> for McpSessionActor {
         match outcome {
             Ok((tools, problems)) => {
                 self.telling.is_there(&self.desk.server);
-                self.view.send_modify(|view| {
-                    view.tools = Some(tools);
-                    view.problems = problems;
-                    view.settled = true;
-                });
+                self.view.send_modify(|view| view.listed(tools, problems));
                 if again {
                     self.list_soon(GATHER, ctx);
                 }

@@ -1,11 +1,11 @@
-//! The id of an answer that is too large to be kept.
+//! The id of an answer that is too large to be kept, or cannot be read.
 
 use rmcp::model::RequestId;
 
 /// The longest id that is looked at, in bytes; ours are short.
 const LONGEST: usize = 64;
 
-/// Finds the `id` of a JSON-RPC message from its bytes, in one pass, wherever it stands.
+/// Finds the `id` of a JSON-RPC answer from its bytes, in one pass, wherever it stands.
 #[derive(Default)]
 pub(super) struct AnswerId {
     depth: u32,
@@ -14,6 +14,9 @@ pub(super) struct AnswerId {
     /// The key or value under way on the first level.
     token: Vec<u8>,
     is_id: bool,
+    /// It has a key that only messages have: a line of a log may have an id, too.
+    is_message: bool,
+    is_request: bool,
     id: Option<RequestId>,
 }
 
@@ -23,7 +26,7 @@ impl AnswerId {
     }
 
     pub(super) fn found(&self) -> Option<RequestId> {
-        self.id.clone()
+        self.id.clone().filter(|_| self.is_message && !self.is_request)
     }
 
     fn step(&mut self, byte: u8) {
@@ -45,6 +48,9 @@ impl AnswerId {
             b',' => self.settle(),
             b':' if self.depth == 1 => {
                 self.is_id = self.token == b"\"id\"";
+                self.is_message |=
+                    [b"\"jsonrpc\"".as_slice(), b"\"result\"", b"\"error\""].contains(&&*self.token);
+                self.is_request |= self.token == b"\"method\"";
                 self.token.clear();
             }
             b' ' | b'\t' | b'\r' | b'\n' => {}

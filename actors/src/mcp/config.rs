@@ -46,6 +46,11 @@ pub enum McpLink {
     },
     /// A server in this process.
     InProcess(InProcess),
+    /// A server whose description cannot be used. It never connects: its status, and each call of a tool of it, says why.
+    Unusable {
+        /// Why, in words for people.
+        reason: String,
+    },
 }
 
 /// How connections to a server are used.
@@ -135,7 +140,8 @@ pub struct Backoff {
     pub first: Duration,
     /// The longest pause. Default 30 s.
     pub longest: Duration,
-    /// How many failures in a row end the tries; the next call after the longest pause begins anew. Default 8.
+    /// How many failures in a row end the tries; the next call after the longest pause begins anew. A call to a server
+    /// that is reached over HTTP waits for no pause after a try that failed within a second. Default 8.
     pub tries: u32,
 }
 
@@ -388,6 +394,7 @@ impl fmt::Debug for McpLink {
                 f.debug_struct("Http").field("headers", &headers.keys()).finish_non_exhaustive()
             }
             Self::InProcess(server) => server.fmt(f),
+            Self::Unusable { reason } => f.debug_struct("Unusable").field("reason", reason).finish(),
             Self::Sse { headers, .. } => {
                 f.debug_struct("Sse").field("headers", &headers.keys()).finish_non_exhaustive()
             }

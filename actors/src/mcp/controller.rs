@@ -194,7 +194,7 @@ impl McpSession {
         let tool = |tool: &Tool| -> SharedTool {
             Arc::new(McpTool::new(tool.name.to_string(), tool, self.session.clone()))
         };
-        Ok(tools.iter().map(tool).collect())
+        Ok(tools.items.iter().map(tool).collect())
     }
 
     /// Lists the server's prompts, as the protocol writes them.
@@ -202,7 +202,7 @@ impl McpSession {
     /// # Errors
     /// As [`tools`](Self::tools).
     pub async fn prompts(&self) -> Result<Vec<Value>, McpError> {
-        list_of::<Prompt>(&self.session).await
+        Ok(list_of::<Prompt>(&self.session).await?.items)
     }
 
     /// Lists the server's resources, as the protocol writes them.
@@ -210,7 +210,7 @@ impl McpSession {
     /// # Errors
     /// As [`tools`](Self::tools).
     pub async fn resources(&self) -> Result<Vec<Value>, McpError> {
-        list_of::<Resource>(&self.session).await
+        Ok(list_of::<Resource>(&self.session).await?.items)
     }
 
     /// Lists the server's resource templates, as the protocol writes them.
@@ -218,7 +218,7 @@ impl McpSession {
     /// # Errors
     /// As [`tools`](Self::tools).
     pub async fn resource_templates(&self) -> Result<Vec<Value>, McpError> {
-        list_of::<ResourceTemplate>(&self.session).await
+        Ok(list_of::<ResourceTemplate>(&self.session).await?.items)
     }
 
     /// Reads the resource at `uri`; the answer is as the protocol writes it.

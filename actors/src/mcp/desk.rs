@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     config::{McpLink, McpServerConfig},
     host::McpHost,
-    login::Identity,
+    login::{Identity, McpLogin},
     notice::{McpNoticeKind, NoticeBoard},
 };
 
@@ -30,8 +30,11 @@ impl Desk {
         config: Arc<McpServerConfig>,
     ) -> Self {
         let identity = match (&config.link, &config.login) {
-            (McpLink::Http { url, .. }, Some(login)) => {
-                Some(Arc::new(Identity::new(login.clone(), url.clone())))
+            // Who shows a token of their own, a caller or all, is who that says.
+            (McpLink::Http { url, headers }, Some(login))
+                if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
+            {
+                Some(login.identity(url))
             }
             _ => None,
         };
@@ -47,6 +50,9 @@ impl Desk {
         }
         if self.host.has_roots() || !self.config.roots.is_empty() {
             can["roots"] = json!({});
+        }
+        if let Some(extension) = self.config.login.as_ref().and_then(McpLogin::extension) {
+            can["extensions"] = json!({extension: {}});
         }
         ClientConfig::new(serde_json::from_value(can).unwrap_or_else(|_| ClientCapabilities::default()), us)
     }

@@ -13,14 +13,24 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::timeout,
+};
 
 use super::{
     asking::{Asking, Question},
     desk::Desk,
     notice::McpNoticeKind,
     progress::ProgressBook,
+    traffic::{Traffic, WENT_AWAY, size},
 };
+
+/// How many requests of one connection the host's model gets at the same time; the others wait.
+const MOST_SAMPLING: usize = 16;
+
+/// How large a line of a server's log may be, in bytes of JSON: a thousand of them are kept for each listener.
+const LARGEST_LOG: usize = 64 * 1024;
 
 /// Called when a server says that its tools have changed.
 pub(super) type OnToolsChanged = Arc<dyn Fn() + Send + Sync>;
@@ -31,9 +41,12 @@ pub(super) struct LinkHandler {
     pub(super) progress: Arc<ProgressBook>,
     pub(super) asking: Arc<Asking>,
     pub(super) desk: Arc<Desk>,
+    pub(super) traffic: Arc<Traffic>,
     pub(super) on_tools_changed: OnToolsChanged,
     /// The server has begun a new session, which knows nothing of what was said in the one before.
     pub(super) is_new: Arc<Notify>,
+    /// Who may ask the host's model.
+    sampling: Arc<Semaphore>,
 }
 
 impl LinkHandler {
@@ -42,8 +55,10 @@ impl LinkHandler {
             progress: Arc::default(),
             asking: Arc::default(),
             desk,
+            traffic: Arc::default(),
             on_tools_changed,
             is_new: Arc::default(),
+            sampling: Arc::new(Semaphore::new(MOST_SAMPLING)),
         }
     }
 
@@ -88,10 +103,14 @@ impl ClientHandler for LinkHandler {
         params: CreateMessageRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        let sampling = self.desk.sample(converted(&params)?);
+        let sampling = async {
+            let _turn = self.sampling.acquire().await;
+            self.desk.sample(converted(&params).map_err(|error| error.message.to_string())?).await
+        };
         let sampled = tokio::select! {
             sampled = sampling => sampled,
             () = context.ct.cancelled() => Err("it was cancelled".to_owned()),
+            () = self.traffic.ended() => Err(WENT_AWAY.to_owned()),
         };
         // The protocol's own code for "the user said no".
         let refusal = if self.desk.samples() { ErrorCode(-1) } else { ErrorCode::METHOD_NOT_FOUND };
@@ -112,6 +131,7 @@ impl ClientHandler for LinkHandler {
         let answered = tokio::select! {
             answered = timeout(self.desk.patience(), answer) => answered.ok().and_then(Result::ok),
             () = context.ct.cancelled() => None,
+            () = self.traffic.ended() => None,
         };
         Ok(answered.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel)))
     }
@@ -126,7 +146,13 @@ impl ClientHandler for LinkHandler {
         _: NotificationContext<RoleClient>,
     ) {
         let Ok(level) = converted(&line.level) else { return };
-        self.desk.notice(McpNoticeKind::Log { level, logger: line.logger, data: line.data });
+        let bytes = size(&line.data);
+        let data = if bytes > LARGEST_LOG {
+            format!("[a line of {bytes} bytes, which is not kept]").into()
+        } else {
+            line.data
+        };
+        self.desk.notice(McpNoticeKind::Log { level, logger: line.logger, data });
     }
 
     async fn on_resource_updated(

@@ -8,6 +8,15 @@ use tokio::time::{sleep, timeout};
 
 use super::{link::Link, listing::Listed, request_error::RequestError};
 
+/// How long a server may say nothing while requests wait before it is asked: networks drop what is silent for a minute.
+const SILENT: Duration = Duration::from_mins(1);
+
+/// How long a server may take to answer where there is doubt, at most.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+
+/// How many checks in a row it must leave unanswered.
+const MOST_MISSED: u32 = 2;
+
 /// How a server is asked whether it is still there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,6 +34,11 @@ pub enum HealthProbe {
 /// connections without a word.
 ///
 /// A server that answers nothing while it works at a call needs a longer time to answer than its longest call.
+///
+/// Without this a server is asked where there is doubt alone: after a call to it was given up (out of time, or cancelled),
+/// and when a minute goes by without a word from it while requests wait. Each time it has the `connect_timeout` to answer, at
+/// most 30 s. An error ends the connection; silence does after a call was given up, twice in a row, and only when
+/// no other call is under way that the server had before: it may work at that, and be unable to do two things at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HealthCheck {
@@ -95,6 +109,82 @@ impl HealthCheck {
             Err(RequestError::Refused(_)) if is_ping => Ok(()),
             Err(error) => Err(error.reason().to_owned()),
             Ok(_) => Ok(()),
+        }
+    }
+}
+
+/// Asks over `link` as it is set, or where there is doubt, until the server is found not to be there, and tells why; `None`
+/// when the link has been closed. `patience` is how long it may take to answer where nothing is set.
+pub(super) async fn failure(
+    check: Option<HealthCheck>,
+    link: Arc<Link>,
+    patience: Duration,
+) -> Option<String> {
+    match check {
+        Some(check) => check.failure(link).await,
+        None => doubted(link, patience).await,
+    }
+}
+
+async fn doubted(link: Arc<Link>, patience: Duration) -> Option<String> {
+    let traffic = link.traffic();
+    let within = patience.min(LONGEST_SILENCE);
+    loop {
+        let heard = traffic.heard();
+        let was_given_up = tokio::select! {
+            () = link.closing() => return None,
+            () = traffic.given_up() => true,
+            () = sleep(SILENT) => false,
+        };
+        if !was_given_up && (link.in_flight() == 0 || traffic.heard() != heard) {
+            continue;
+        }
+        let doubt = Doubt { link: &link, asked: traffic.now(), heard: traffic.heard(), within };
+        let failure = tokio::select! {
+            () = link.closing() => return None,
+            failure = doubt.failure(was_given_up) => failure,
+        };
+        if failure.is_some() {
+            return failure;
+        }
+    }
+}
+
+/// One doubt whether a server is there.
+struct Doubt<'a> {
+    link: &'a Link,
+    /// The number of the first request that came after it.
+    asked: u64,
+    /// How many messages had come.
+    heard: u64,
+    within: Duration,
+}
+
+impl Doubt<'_> {
+    /// Why the server is found not to be there.
+    async fn failure(self, was_given_up: bool) -> Option<String> {
+        let traffic = self.link.traffic();
+        let mut missed = 0;
+        loop {
+            match timeout(self.within, HealthCheck::default().ask(self.link)).await {
+                Ok(Ok(())) => return None,
+                Ok(Err(reason)) => return Some(format!("its health check failed: {reason}")),
+                Err(_) => missed += 1,
+            }
+            while missed >= MOST_MISSED && traffic.heard() == self.heard && traffic.is_at_work(self.asked) {
+                // It may be at work at an older call, which has a time of its own.
+                sleep(self.within).await;
+                missed = MOST_MISSED - 1;
+            }
+            if traffic.heard() != self.heard || !was_given_up {
+                return None;
+            }
+            if missed >= MOST_MISSED {
+                let seconds = self.within.as_secs_f64();
+                return Some(format!(
+                    "after a call was given up it answered none of {MOST_MISSED} health checks within {seconds} s"
+                ));
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use rmcp::{
 use sse_stream::Sse;
 
 use super::{
-    exact,
+    frames,
     http_post::{Post, Posted},
     http_session::{HttpSession, SessionId},
     request_error::RequestError,
@@ -237,7 +237,7 @@ fn not_renewed(status: StatusCode, refusal: &RequestError, error: &RequestError)
 
 /// Lets numbers through that the library would not keep.
 fn kept_exact(event: Sse) -> Sse {
-    match event.data.as_deref().and_then(exact::rewritten) {
+    match event.data.as_deref().and_then(frames::rewritten) {
         Some(data) => Sse { data: Some(data), ..event },
         None => event,
     }

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::{
     event_size::EventSize,
-    exact,
+    frames,
     http_client::Events,
     http_head::{Head, media_type},
     http_post::{Post, foreign, is_same},
@@ -173,7 +173,7 @@ impl Answering {
             return None;
         }
         let data = event.data.as_deref().filter(|data| !data.trim().is_empty())?;
-        let event = match exact::rewritten(data) {
+        let event = match frames::rewritten(data) {
             Some(data) => Sse { data: Some(data), ..event },
             None => event,
         };

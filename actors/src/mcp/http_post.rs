@@ -22,6 +22,7 @@ use rmcp::{
 
 use super::{
     exact,
+    frames::Frames,
     http_client::{Headers, Outcome},
     http_events::Answering,
     http_head::{Head, error_body, media_type},
@@ -207,7 +208,14 @@ fn read(text: &[u8], asked: &RequestId) -> Outcome<ServerJsonRpcMessage> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err(lost("its answer is empty".to_owned()));
     }
-    let message = exact::read(text).map_err(|error| lost(unreadable(text, &error)))?;
+    let is_answer = |message: &ServerJsonRpcMessage| {
+        matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
+    };
+    let message = exact::read(text).or_else(|error| {
+        // What a clumsy server wrote may have it in it, or say which request it is to.
+        let found = Frames::new(text.to_vec()).flatten().find(is_answer);
+        found.ok_or_else(|| lost(unreadable(text, &error)))
+    })?;
     judged(message, asked).map_err(carried)
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -16,12 +16,13 @@ use rmcp::{
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
-        RunningService,
+        RunningService, RunningServiceCancellationToken,
     },
     transport::Transport,
 };
 use serde_json::Value;
 use tokio::{
+    io::AsyncRead,
     sync::{oneshot, watch},
     time::timeout,
 };
@@ -39,12 +40,16 @@ use super::{
     send_error,
     sse::EventLink,
     subscription::{is_modern, keep_subscribed},
+    traffic::{Traffic, WENT_AWAY},
     wire::{Pipes, Probed},
 };
 use crate::child::{ChildCommand, ChildProcess};
 
 /// How long a server may take to take note of a close before its connection is cut.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Said of a connection that was closed, without more.
+const CLOSED: &str = "the connection was closed";
 
 /// How long a process that closed its pipes may take to end by itself.
 const EXIT_PATIENCE: Duration = Duration::from_millis(500);
@@ -64,6 +69,8 @@ pub(super) struct Link {
     /// What goes with every request.
     meta: Option<RequestMetaObject>,
     in_flight: Arc<AtomicUsize>,
+    /// A call was answered over it.
+    answered: AtomicBool,
     close: CancellationToken,
 }
 
@@ -148,6 +155,7 @@ async fn open_as(
         }
         match &config.link {
             McpLink::Stdio { .. } => Err(LinkEnd::plain("it is no program")),
+            McpLink::Unusable { reason } => Err(LinkEnd::plain(reason)),
             McpLink::Http { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 let renewing = handler.clone();
@@ -159,7 +167,7 @@ async fn open_as(
                     return Err(LinkEnd::plain("it panicked while it was being connected to"));
                 };
                 let (read, write) = tokio::io::split(stream);
-                let pipes = Pipes::new(read, write, config.largest_message_bytes);
+                let pipes = pipes(read, write, config, &handler);
                 open_over(pipes, config.era, generation, handler, wanted).await
             }
             McpLink::Sse { url, headers } => {
@@ -167,7 +175,9 @@ async fn open_as(
                 // Whatever it is that does not come is said then.
                 let rest = config.connect_timeout.checked_div(10).unwrap_or_default();
                 let patience = config.connect_timeout.saturating_sub(rest);
-                let opened = EventLink::open(address, config.largest_message_bytes, patience).await;
+                let opened =
+                    EventLink::open(address, config.largest_message_bytes, patience, handler.traffic.clone())
+                        .await;
                 let transport = opened.map_err(|error| LinkEnd::plain(error.to_string()))?;
                 // Only servers from before the revision without a handshake are reached like this.
                 open_over(transport, ProtocolEra::Legacy, generation, handler, wanted).await
@@ -186,7 +196,7 @@ async fn open_over<T: Transport<RoleClient> + 'static>(
     handler: LinkHandler,
     wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Result<Opened, LinkEnd> {
-    let transport = Noting::new(transport, handler.asking.clone());
+    let transport = Noting::new(transport, handler.asking.clone(), handler.traffic.clone());
     let served = handler.clone().serve_with_lifecycle(transport, lifecycle(era)).await;
     let service = served.map_err(|error| LinkEnd::plain(describe(&error)))?;
     Ok(keep(service, None, generation, handler, wanted))
@@ -203,14 +213,14 @@ async fn open_child(
     let (Some(read), Some(write)) = (child.take_stdout(), child.take_stdin()) else {
         return Err(LinkEnd::plain("its pipes are gone"));
     };
-    let mut pipes = Pipes::new(read, write, config.largest_message_bytes);
+    let mut pipes = pipes(read, write, config, &handler);
     let serving = async {
         let mut era = config.era;
         let half = config.connect_timeout.checked_div(2).unwrap_or_default();
         if era == ProtocolEra::Auto && pipes.probe(half).await == Probed::Unknown {
             era = ProtocolEra::Legacy;
         }
-        let transport = Noting::new(pipes, handler.asking.clone());
+        let transport = Noting::new(pipes, handler.asking.clone(), handler.traffic.clone());
         handler.clone().serve_with_lifecycle(transport, lifecycle(era)).await
     };
     tokio::select! {
@@ -232,6 +242,15 @@ async fn open_child(
     }
 }
 
+fn pipes<R: AsyncRead + Unpin, W>(
+    read: R,
+    write: W,
+    config: &McpServerConfig,
+    handler: &LinkHandler,
+) -> Pipes<R, W> {
+    Pipes::new(read, write, config.largest_message_bytes, handler.traffic.clone(), config.connect_timeout)
+}
+
 fn lifecycle(era: ProtocolEra) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     match era {
@@ -249,6 +268,7 @@ fn keep(
     handler: LinkHandler,
     wanted: watch::Receiver<BTreeSet<String>>,
 ) -> Opened {
+    handler.traffic.begin();
     let info = service.peer_info();
     let close = CancellationToken::new();
     let version = info.as_ref().map(|info| info.protocol_version.to_string()).unwrap_or_default();
@@ -276,11 +296,13 @@ fn keep(
         handler,
         meta,
         in_flight: Arc::default(),
+        answered: AtomicBool::new(false),
         close: close.clone(),
     });
     let (say_ended, ended) = oneshot::channel();
+    let traffic = link.handler.traffic.clone();
     tokio::spawn(async move {
-        let end = see_to(service, child, &close).await;
+        let end = see_to(service, child, &close, &traffic).await;
         close.cancel();
         // Nobody listens when the session is gone.
         let _ = say_ended.send(end);
@@ -292,44 +314,73 @@ async fn see_to(
     service: RunningService<RoleClient, LinkHandler>,
     child: Option<ChildProcess>,
     close: &CancellationToken,
+    traffic: &Traffic,
 ) -> LinkEnd {
     let cut = service.cancellation_token();
     let mut served = std::pin::pin!(service.waiting());
     let Some(mut child) = child else {
-        tokio::select! {
-            _ = &mut served => return LinkEnd::plain("the connection was closed"),
-            () = close.cancelled() => {}
-        }
-        cut.cancel();
-        let _ = timeout(CLOSE_PATIENCE, served).await;
-        return LinkEnd::plain("disconnected");
+        let reason = tokio::select! {
+            biased;
+            () = close.cancelled() => "disconnected",
+            () = traffic.ended() => traffic.reason().filter(|reason| *reason != WENT_AWAY).unwrap_or(CLOSED),
+            _ = &mut served => return LinkEnd::plain(CLOSED),
+        };
+        // Calls under way hear of an end first.
+        let _ = timeout(CLOSE_PATIENCE, served_after(cut, served, traffic)).await;
+        return LinkEnd::plain(reason);
     };
     let reason = tokio::select! {
-        _ = &mut served => {
+        biased;
+        () = close.cancelled() => "disconnected".to_owned(),
+        exit = child.wait() => {
+            // What it had said before may not have been read yet.
+            let _ = timeout(EXIT_PATIENCE, traffic.ended()).await;
+            format!("it ended ({exit})")
+        }
+        () = traffic.ended() => match traffic.reason().filter(|reason| *reason != WENT_AWAY) {
+            Some(reason) => reason.to_owned(),
             // One that closed its output is about to end; else it is of no use any more.
-            let reason = match timeout(EXIT_PATIENCE, child.wait()).await {
+            None => match timeout(EXIT_PATIENCE, child.wait()).await {
                 Ok(exit) => format!("it ended ({exit})"),
                 Err(_) => format!("it closed its output ({})", child.stop().await),
-            };
+            },
+        },
+        _ = &mut served => {
+            let reason = format!("it closed its output ({})", child.stop().await);
             return LinkEnd::of_child(reason, &child);
         }
-        exit = child.wait() => format!("it ended ({exit})"),
-        () = close.cancelled() => "disconnected".to_owned(),
     };
-    cut.cancel();
-    let _ = timeout(CLOSE_PATIENCE, served).await;
+    let _ = timeout(CLOSE_PATIENCE, served_after(cut, served, traffic)).await;
     child.stop().await;
     LinkEnd::of_child(reason, &child)
 }
 
+/// Waits until the service has ended: by itself where the link has, so that it tells the calls under way, and else cut.
+async fn served_after<T>(
+    cut: RunningServiceCancellationToken,
+    served: impl Future<Output = T>,
+    traffic: &Traffic,
+) {
+    if !traffic.has_ended() {
+        cut.cancel();
+    }
+    served.await;
+}
+
 impl Link {
     pub(super) fn is_open(&self) -> bool {
-        !self.close.is_cancelled() && !self.peer.is_transport_closed()
+        !self.close.is_cancelled() && !self.handler.traffic.has_ended() && !self.peer.is_transport_closed()
     }
 
     /// Begins to close the connection; its end is reported by [`Opened::ended`].
     pub(super) fn close(&self) {
         self.close.cancel();
+    }
+
+    /// Closes the connection, which is of no use any more; calls under way hear why.
+    pub(super) fn end(&self, reason: &str) {
+        self.handler.traffic.end(reason.to_owned());
+        self.close();
     }
 
     /// What the server said that it offers.
@@ -342,9 +393,31 @@ impl Link {
         self.peer.peer_info().and_then(|info| serde_json::to_value(&*info).ok()).unwrap_or_default()
     }
 
+    /// What is under way over it.
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.handler.traffic
+    }
+
+    /// Waits until it is being closed, or has ended.
+    pub(super) async fn closing(&self) {
+        tokio::select! {
+            () = self.close.cancelled() => {}
+            () = self.handler.traffic.ended() => {}
+        }
+    }
+
     /// How many requests wait for their answers.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that a call was answered over it.
+    pub(super) fn note_answer(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// Sends a request.
@@ -360,7 +433,7 @@ impl Link {
         // Of many kilobytes, which a call need not hold while it waits.
         let sent = Box::pin(self.peer.send_cancellable_request(request, options)).await;
         let handle = sent.map_err(|_| closed())?;
-        Ok(Pending::new(handle, self.pid.is_some(), asker, &self.handler.progress, counted))
+        Ok(Pending::new(handle, asker, &self.handler.progress, counted))
     }
 
     /// Sees to it that a question of the server that comes from now on is one of a call that is yet to be sent, or of

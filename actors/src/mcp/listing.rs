@@ -19,49 +19,70 @@ pub(super) trait Listed: Sized {
     /// Tells whether the server has such things at all; one that has none refuses to list them.
     fn is_offered(offers: &ServerCapabilities) -> bool;
     fn request(page: PaginatedRequestParams) -> ClientRequest;
-    /// The items of a page and the cursor of the next; `None` when this is something else.
-    fn page(result: ServerResult) -> Option<(Vec<Self>, Option<String>)>;
-    /// What was left out of a page because it cannot be read.
-    fn left_out(result: &ServerResult) -> Vec<String> {
-        let _ = result;
-        Vec::new()
-    }
+    /// What is on a page; `None` when this is something else.
+    fn page(result: ServerResult) -> Option<Page<Self>>;
 }
 
-/// Follows the pages of a list to its end.
+/// One page of a list.
+pub(super) struct Page<T> {
+    items: Vec<T>,
+    /// The cursor of the next page.
+    next: Option<String>,
+    problems: Vec<String>,
+}
+
+/// A list, and what is wrong with it, in words for people.
+pub(super) struct List<T> {
+    pub(super) items: Vec<T>,
+    pub(super) problems: Vec<String>,
+}
+
+/// Follows the pages of a list to its end. What does not lead on ends the list, and the pages that were had are kept.
 ///
-/// A cursor that comes back would lead in circles, so it ends the list with an error.
-pub(super) async fn list<T: Listed>(link: &Link) -> Result<Vec<T>, RequestError> {
-    list_noting(link, &mut Vec::new()).await
-}
-
-/// Follows the pages of a list to its end, and says what was left out of it.
-pub(super) async fn list_noting<T: Listed>(
-    link: &Link,
-    left_out: &mut Vec<String>,
-) -> Result<Vec<T>, RequestError> {
+/// # Errors
+/// When the first page is not had, and when the connection breaks: a list that is not had then is had later.
+pub(super) async fn list<T: Listed>(link: &Link) -> Result<List<T>, RequestError> {
+    let mut list = List { items: Vec::new(), problems: Vec::new() };
     if !T::is_offered(link.offers()) {
-        return Ok(Vec::new());
+        return Ok(list);
     }
-    let wrong = |text: &str| RequestError::Refused(format!("its list of {}: {text}", T::WHAT));
-    let mut items = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
-    for _ in 0..MOST_PAGES {
+    let end = loop {
+        let is_first = cursor.is_none();
         let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let result = link.request(T::request(page)).await?;
-        left_out.extend(T::left_out(&result));
-        let other = odd_answer(&result);
-        let (more, next) =
-            T::page(result).ok_or_else(|| wrong(&format!("the answer is no list, but {other}")))?;
-        items.extend(more);
-        let Some(next) = next else { return Ok(items) };
-        if !seen.insert(next.clone()) {
-            return Err(wrong("a page leads back to an earlier one"));
+        let page = match link.request(T::request(page)).await {
+            Ok(result) => {
+                let other = odd_answer(&result);
+                let wrong = || RequestError::Refused(format!("the answer is no list, but {other}"));
+                T::page(result).ok_or_else(wrong)
+            }
+            Err(error) => Err(error),
+        };
+        let Page { items, next, problems } = match page {
+            Ok(page) => page,
+            Err(RequestError::Refused(reason)) if !is_first => {
+                break format!("the next page is not had: {reason}");
+            }
+            Err(RequestError::Refused(reason)) => {
+                return Err(RequestError::Refused(format!("its list of {}: {reason}", T::WHAT)));
+            }
+            Err(error) => return Err(error),
+        };
+        list.items.extend(items);
+        list.problems.extend(problems);
+        match next {
+            None => return Ok(list),
+            Some(next) if next.is_empty() => break "the place of the next page is empty".to_owned(),
+            Some(next) if !seen.insert(next.clone()) => {
+                break "a page leads back to an earlier one".to_owned();
+            }
+            Some(_) if seen.len() > MOST_PAGES => break format!("it has more than {MOST_PAGES} pages"),
+            next => cursor = next,
         }
-        cursor = Some(next);
-    }
-    Err(wrong("it has too many pages"))
+    };
+    list.problems.push(format!("its list of {} ends early: {end}", T::WHAT));
+    Ok(list)
 }
 
 /// What an answer is that may be no list.
@@ -74,7 +95,7 @@ fn odd_answer(result: &ServerResult) -> String {
 }
 
 macro_rules! listed {
-    ($item:ty, $what:literal, $offer:ident, $request:ident, $result:ident, $field:ident $(, $noting:path)?) => {
+    ($item:ty, $what:literal, $offer:ident, $request:ident, $result:ident, $field:ident) => {
         impl Listed for $item {
             const WHAT: &'static str = $what;
 
@@ -86,26 +107,16 @@ macro_rules! listed {
                 ClientRequest::$request(RequestOptionalParam::with_param(page))
             }
 
-            fn page(result: ServerResult) -> Option<(Vec<Self>, Option<String>)> {
-                match result {
-                    ServerResult::$result(page) => Some((page.$field, page.next_cursor)),
-                    _ => None,
-                }
+            fn page(result: ServerResult) -> Option<Page<Self>> {
+                let ServerResult::$result(page) = result else { return None };
+                let problems = odd::problems(page.meta.as_ref());
+                Some(Page { items: page.$field, next: page.next_cursor, problems })
             }
-
-            $(
-                fn left_out(result: &ServerResult) -> Vec<String> {
-                    match result {
-                        ServerResult::$result(page) => $noting(page),
-                        _ => Vec::new(),
-                    }
-                }
-            )?
         }
     };
 }
 
-listed!(Tool, "tools", tools, ListToolsRequest, ListToolsResult, tools, odd::left_out);
+listed!(Tool, "tools", tools, ListToolsRequest, ListToolsResult, tools);
 listed!(Prompt, "prompts", prompts, ListPromptsRequest, ListPromptsResult, prompts);
 listed!(Resource, "resources", resources, ListResourcesRequest, ListResourcesResult, resources);
 listed!(

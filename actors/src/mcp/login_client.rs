@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use reqwest::StatusCode;
 use rmcp::{
-    model::ClientJsonRpcMessage,
+    model::{ClientJsonRpcMessage, JsonRpcMessage},
     transport::streamable_http_client::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
     },
@@ -19,11 +19,15 @@ use rmcp::{
 
 use super::{
     http_client::{Events, Headers, HttpClient, Outcome, ended},
-    login::{Challenge, Identity},
+    login::{Challenge, Identity, dpop::wants_nonce},
+    request_error::RequestError,
 };
 
 /// How often somebody is sent to log in for one request.
 pub(super) const MOST_LOGINS: usize = 3;
+
+/// How often one request is sent again with a nonce that the server wants in its proof.
+const MOST_NONCES: usize = 2;
 
 /// A connection's hold on who we are.
 #[derive(Clone)]
@@ -62,35 +66,67 @@ pub(super) struct LoginClient {
     pub(super) entry: Option<Entry>,
 }
 
+/// Why a request was not answered: what became of it, and, where somebody was to log in for it, why nobody did.
+struct Unsent {
+    error: StreamableHttpError<reqwest::Error>,
+    reason: Option<String>,
+}
+
 impl LoginClient {
-    /// Sends a request with our token; what the server refuses for want of a better one is sent again with that.
-    async fn send<T, F>(&self, auth: Option<String>, send: impl Fn(Option<String>) -> F) -> Outcome<T>
+    /// Sends a request with our token; what the server refuses for want of a better one is sent again with that. `send`
+    /// gets the token, or headers that show it.
+    async fn send<T, F>(
+        &self,
+        (method, uri): (&str, &str),
+        auth: Option<String>,
+        headers: Headers,
+        send: impl Fn(Option<String>, Headers) -> F,
+    ) -> Result<T, Unsent>
     where
         F: Future<Output = Outcome<T>>,
     {
-        let Some(entry) = &self.entry else { return send(auth).await };
-        let mut logins = 0;
+        let lost = |error| Unsent { error, reason: None };
+        let Some(entry) = &self.entry else { return send(auth, headers).await.map_err(lost) };
+        let (mut logins, mut nonces) = (0, 0);
         loop {
-            let token = entry.identity.token().await;
-            let error = match send(token.clone()).await {
-                Ok(answer) => return Ok(answer),
+            let shown = entry.identity.token().await;
+            let (token, with_token) = entry.identity.show(shown.as_ref(), (method, uri), headers.clone());
+            let error = match send(token, with_token).await {
+                Ok(answer) => {
+                    entry.identity.accept();
+                    return Ok(answer);
+                }
                 Err(error) => error,
             };
-            let Some(challenge) = challenge_in(&error, token) else { return Err(error) };
+            if let Some(shown) = &shown
+                && nonces < MOST_NONCES
+                && wants_a_nonce(&error)
+                && entry.identity.ask_for_nonce(&self.http.client, uri, shown, headers.clone()).await
+            {
+                nonces += 1;
+                continue;
+            }
+            let Some(challenge) = challenge_in(&error, shown.map(|shown| shown.text)) else {
+                return Err(lost(error));
+            };
             if !entry.waits.load(Ordering::Relaxed) {
                 *entry.wanted.lock() = Some(challenge);
-                return Err(error);
+                return Err(lost(error));
             }
             logins += 1;
             if logins > MOST_LOGINS {
-                return Err(error);
+                return Err(lost(error));
             }
             if let Err(reason) = entry.identity.log_in(challenge).await {
                 tracing::warn!(reason, "MCP login");
-                return Err(error);
+                return Err(Unsent { error, reason: Some(reason) });
             }
         }
     }
+}
+
+fn wants_a_nonce(error: &StreamableHttpError<reqwest::Error>) -> bool {
+    matches!(error, StreamableHttpError::AuthRequired(wanted) if wants_nonce(&wanted.www_authenticate_header))
 }
 
 fn challenge_in(error: &StreamableHttpError<reqwest::Error>, refused: Option<String>) -> Option<Challenge> {
@@ -139,11 +175,18 @@ impl StreamableHttpClient for LoginClient {
         headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
-        let post = |token| {
-            let (uri, message, headers) = (uri.clone(), message.clone(), headers.clone());
+        let post = |token, headers| {
+            let (uri, message) = (uri.clone(), message.clone());
             self.http.post_message_with_response_limits(uri, message, session.clone(), token, headers, limits)
         };
-        self.send(auth, post).await.or_else(|error| ended(&message, error))
+        let sent = self.send(("POST", &uri), auth, headers, post).await;
+        sent.or_else(|unsent| match (unsent.reason, &message) {
+            (Some(reason), JsonRpcMessage::Request(request)) => {
+                let not_run = RequestError::NotRun { reason, retry_after: None };
+                Ok(StreamableHttpPostResponse::Json(not_run.in_place_of_answer(request.id.clone()), None))
+            }
+            _ => ended(&message, unsent.error),
+        })
     }
 
     async fn delete_session(
@@ -153,9 +196,12 @@ impl StreamableHttpClient for LoginClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Outcome<()> {
-        let token = match &self.entry {
-            Some(entry) => entry.identity.token().await,
-            None => auth,
+        let (token, headers) = match &self.entry {
+            Some(entry) => {
+                let shown = entry.identity.token().await;
+                entry.identity.show(shown.as_ref(), ("DELETE", &uri), headers)
+            }
+            None => (auth, headers),
         };
         self.http.delete_session(uri, session, token, headers).await
     }
@@ -181,11 +227,10 @@ impl StreamableHttpClient for LoginClient {
         headers: Headers,
         largest: usize,
     ) -> Outcome<Events> {
-        let get = |token| {
+        let get = |token, headers| {
             let (uri, session, last_event) = (uri.clone(), session.clone(), last_event.clone());
-            let headers = headers.clone();
             self.http.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, largest)
         };
-        self.send(auth, get).await
+        self.send(("GET", &uri), auth, headers, get).await.map_err(|unsent| unsent.error)
     }
 }

@@ -22,11 +22,13 @@ mod asking;
 mod callers;
 mod completion;
 mod config;
+mod content;
 mod controller;
 mod desk;
 mod event_size;
 mod exact;
 mod extension;
+mod frames;
 mod handler;
 mod health;
 mod held;
@@ -44,6 +46,7 @@ mod link;
 mod listing;
 mod login;
 mod login_client;
+mod mend;
 mod names;
 mod notice;
 mod noting;
@@ -57,14 +60,19 @@ mod request_error;
 mod requests;
 mod rounds;
 mod said;
+mod scan;
+mod schemas;
 mod scope;
 mod send_error;
 mod session;
 mod sse;
+mod state;
 mod status;
 mod subscription;
 mod telling;
 mod tool;
+mod traffic;
+mod tries;
 mod wire;
 
 pub use self::{
@@ -75,7 +83,7 @@ pub use self::{
     host::{McpHost, McpRoot, SamplingRequest},
     in_process::InProcess,
     isolation::{Credentials, Isolation},
-    login::McpLogin,
+    login::{IdentityProvider, McpLogin, McpSecret, McpSigningAlgorithm, McpSigningKey},
     notice::{McpLogLevel, McpNotice, McpNoticeKind, McpNotices},
     pool::{McpPool, check_name},
     reload::McpChanges,

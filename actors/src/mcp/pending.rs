@@ -24,8 +24,6 @@ use super::{
 pub(super) struct Pending {
     handle: RequestHandle<RoleClient>,
     answered: bool,
-    /// The server is a child of ours.
-    is_child: bool,
     asker: Asker,
     progress: Arc<ProgressBook>,
     listening: Option<Listening>,
@@ -42,13 +40,12 @@ pub(super) enum Step {
 impl Pending {
     pub(super) fn new(
         handle: RequestHandle<RoleClient>,
-        is_child: bool,
         asker: Asker,
         progress: &Arc<ProgressBook>,
         counted: Counted,
     ) -> Self {
         let progress = progress.clone();
-        Self { handle, answered: false, is_child, asker, progress, listening: None, _counted: counted }
+        Self { handle, answered: false, asker, progress, listening: None, _counted: counted }
     }
 
     /// Sends the progress of the request to a call.
@@ -67,7 +64,7 @@ impl Pending {
         };
         self.answered = true;
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-        Step::Answer(answer.map_err(|error| judge(error, self.is_child)))
+        Step::Answer(answer.map_err(judge))
     }
 
     /// The question of this request is answered; it may ask again.
@@ -106,13 +103,9 @@ impl Drop for Pending {
 }
 
 /// What an error of the protocol's library means.
-pub(super) fn judge(error: ServiceError, is_child: bool) -> RequestError {
+pub(super) fn judge(error: ServiceError) -> RequestError {
     match error {
         ServiceError::McpError(error) => error.into(),
-        // A line is written as a whole or the server cannot read it.
-        ServiceError::TransportSend(_) if is_child => {
-            RequestError::NotSent("the connection is broken".to_owned())
-        }
         ServiceError::TransportSend(error) => send_error::found(&error),
         ServiceError::Cancelled { .. } => RequestError::Lost("the server cancelled it".to_owned()),
         ServiceError::UnexpectedResponse => {

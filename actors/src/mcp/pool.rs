@@ -19,7 +19,7 @@ use super::{
     desk::Desk,
     host::McpHost,
     link::Link,
-    listing::list_noting,
+    listing::{List, list},
     names::{Names, ToolId},
     notice::{McpNotices, NoticeBoard},
     requests::not_connected,
@@ -367,13 +367,12 @@ impl PoolInner {
         link: &Link,
         patience: Duration,
     ) -> Result<(usize, Vec<String>), String> {
-        let mut left_out = Vec::new();
-        let tools = match timeout(patience, list_noting(link, &mut left_out)).await {
+        let List { items: tools, problems } = match timeout(patience, list(link)).await {
             Ok(listed) => listed.map_err(|error| error.reason().to_owned())?,
             Err(_) => return Err(format!("there was no answer within {} s", patience.as_secs_f64())),
         };
         let pool = pool.upgrade().ok_or("the pool is gone")?;
-        Ok((tools.len(), pool.publish(server, actor, tools, left_out).await))
+        Ok((tools.len(), pool.publish(server, actor, tools, problems).await))
     }
 
     /// Takes a new list of a server's tools and gives the problems of single ones, with those that reading it had. A list of a session that is not

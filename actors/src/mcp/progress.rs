@@ -11,6 +11,9 @@ use toolyard_contract::CallContext;
 /// news that its request is out; those of calls that have ended stay here until the place is needed.
 const EARLY: usize = 64;
 
+/// The longest message of a notice that is kept for a call that is not known yet, in bytes.
+const LONGEST_EARLY: usize = 4_096;
+
 /// Who waits for the notices of a link.
 #[derive(Default)]
 pub(super) struct ProgressBook(Mutex<Book>);
@@ -58,7 +61,8 @@ impl ProgressBook {
             book.early.clear();
         }
         let early = book.early.entry(notice.progress_token.clone()).or_default();
-        if early.len() < EARLY {
+        let is_long = notice.message.as_ref().is_some_and(|message| message.len() > LONGEST_EARLY);
+        if early.len() < EARLY && !is_long {
             early.push(notice);
         }
     }

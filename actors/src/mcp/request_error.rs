@@ -5,7 +5,7 @@ use std::{sync::LazyLock, time::Duration};
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use serde::{Deserialize, Serialize};
 
-use super::inbox::Incoming;
+use super::exact::Incoming;
 
 /// What became of a request that brought no result. In words, fit for a model: no address, which may hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
-    listing::{Listed, list},
+    listing::{List, Listed, list},
     pool::{ASKED_AT_ONCE, McpPool},
     request_error::RequestError,
     session::Session,
@@ -54,6 +54,8 @@ pub struct ServerAnswer {
     pub server: String,
     /// Its items as the protocol writes them.
     pub items: Result<Vec<Value>, McpError>,
+    /// Entries of its list that cannot be read, and a list that ends early, in words for people.
+    pub problems: Vec<String>,
 }
 
 impl McpPool {
@@ -126,8 +128,11 @@ impl McpPool {
         server: Option<&str>,
     ) -> Result<Vec<ServerAnswer>, McpError> {
         let answers = stream::iter(self.some(server)?).map(async |session: Arc<Session>| {
-            let items = list_of::<T>(&session).await;
-            ServerAnswer { server: session.name.clone(), items }
+            let server = session.name.clone();
+            match list_of::<T>(&session).await {
+                Ok(List { items, problems }) => ServerAnswer { server, items: Ok(items), problems },
+                Err(error) => ServerAnswer { server, items: Err(error), problems: Vec::new() },
+            }
         });
         Ok(answers.buffered(ASKED_AT_ONCE).collect().await)
     }
@@ -158,10 +163,10 @@ pub(super) async fn filled_in(
     }
 }
 
-pub(super) async fn list_of<T: Listed + Serialize>(session: &Session) -> Result<Vec<Value>, McpError> {
+pub(super) async fn list_of<T: Listed + Serialize>(session: &Session) -> Result<List<Value>, McpError> {
     let link = session.lease().await.map_err(|reason| not_connected(session, reason))?;
-    let items = in_time(session, list::<T>(&link)).await?;
-    Ok(items.iter().map(written).collect())
+    let List { items, problems } = in_time(session, list::<T>(&link)).await?;
+    Ok(List { items: items.iter().map(written).collect(), problems })
 }
 
 pub(super) async fn ask(session: &Session, request: ClientRequest) -> Result<ServerResult, McpError> {

@@ -17,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    actor::{Broken, Connect, Disconnect, McpSessionActor},
+    actor::{AnswerLost, Broken, Connect, Disconnect, McpSessionActor},
     callers::{Callers, Used},
     config::{LinkMode, McpServerConfig},
     desk::Desk,
@@ -51,6 +51,16 @@ pub(super) struct View {
     pub(super) since: Option<SystemTime>,
     /// Its tools have been listed once, or the first try to get there has failed.
     pub(super) settled: bool,
+}
+
+impl View {
+    pub(super) fn failed(&mut self, error: String) {
+        (self.last_error, self.settled) = (Some(error), true);
+    }
+
+    pub(super) fn listed(&mut self, tools: usize, problems: Vec<String>) {
+        (self.tools, self.problems, self.settled) = (Some(tools), problems, true);
+    }
 }
 
 /// A hand on a server's session.
@@ -151,6 +161,11 @@ impl Session {
     /// Connects without waiting.
     pub(super) fn begin_connecting(&self) {
         post(&self.actor, Connect);
+    }
+
+    /// Says that an answer was lost on its way.
+    pub(super) fn report_lost(&self) {
+        post(&self.actor, AnswerLost);
     }
 
     async fn private_link(&self) -> Result<Lease, String> {

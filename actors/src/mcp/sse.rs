@@ -27,6 +27,7 @@ use super::{
     request_error::RequestError,
     said::said,
     send_error,
+    traffic::Traffic,
 };
 use crate::moment;
 
@@ -43,6 +44,7 @@ pub(super) struct EventLink {
     inbox: Inbox<Lines>,
     address: Arc<Address>,
     messages: Url,
+    traffic: Arc<Traffic>,
 }
 
 impl EventLink {
@@ -51,6 +53,7 @@ impl EventLink {
         address: Address,
         largest: usize,
         patience: Duration,
+        traffic: Arc<Traffic>,
     ) -> Result<Self, RequestError> {
         let until = moment::from_now(patience);
         let answer = events(&address).await?;
@@ -89,7 +92,7 @@ impl EventLink {
             let reason = format!("it sends messages to another server, {}, which gets none", said(&other));
             return Err(RequestError::NotSent(reason));
         }
-        Ok(Self { inbox: Inbox::new(lines, largest), address: Arc::new(address), messages })
+        Ok(Self { inbox: Inbox::new(lines, largest), address: Arc::new(address), messages, traffic })
     }
 }
 
@@ -147,7 +150,12 @@ impl Transport<RoleClient> for EventLink {
             match self.inbox.advance().await {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(_) => return None,
+                Err(error) => {
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        self.traffic.end(error.to_string());
+                    }
+                    return None;
+                }
             }
         }
     }

@@ -94,7 +94,7 @@ pub(super) async fn keep_subscribed(
             if let Some(level) = handler.desk.log_level().filter(|_| offers.logging.is_some()) {
                 let request = SetLevelRequest::new(SetLevelRequestParams::new(level));
                 if let Err(error) = peer.send_request(ClientRequest::SetLevelRequest(request)).await {
-                    let (server, error) = (&*handler.desk.server, judge(error, false));
+                    let (server, error) = (&*handler.desk.server, judge(error));
                     tracing::warn!(server, %error, "a server does not take the level of its log");
                 }
             }
@@ -103,7 +103,7 @@ pub(super) async fn keep_subscribed(
             for uri in uris {
                 let request = SubscribeRequest::new(SubscribeRequestParams::new(uri.clone()));
                 if let Err(error) = peer.send_request(ClientRequest::SubscribeRequest(request)).await {
-                    let (server, error) = (&*handler.desk.server, judge(error, false));
+                    let (server, error) = (&*handler.desk.server, judge(error));
                     tracing::warn!(server, uri, %error, "a resource could not be subscribed to again");
                 }
             }
@@ -125,6 +125,7 @@ async fn listen(
 ) {
     let longest = Duration::from_secs(30);
     let mut pause = Duration::from_secs(1);
+    let mut has_heard = false;
     while !peer.is_transport_closed() {
         let uris = wanted.borrow_and_update().iter().cloned().collect();
         let Some(filter) = filter(offers, uris) else {
@@ -134,6 +135,10 @@ async fn listen(
             continue;
         };
         if let Ok(mut changes) = peer.listen(filter).await {
+            if std::mem::replace(&mut has_heard, true) {
+                // What the server would have said meanwhile is not known; it may have been started anew.
+                (handler.on_tools_changed)();
+            }
             loop {
                 tokio::select! {
                     change = changes.next() => match change {

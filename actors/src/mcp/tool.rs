@@ -19,6 +19,7 @@ use super::{
     question::Asked,
     request_error::RequestError,
     rounds::{GoingOn, Round, Rounds, gone},
+    schemas,
     session::{Lease, Session},
 };
 
@@ -32,12 +33,14 @@ pub(super) struct McpTool {
 
 impl McpTool {
     pub(super) fn new(public_name: String, tool: &rmcp::model::Tool, session: Arc<Session>) -> Self {
-        let schema = Value::Object((*tool.input_schema).clone());
-        let mut spec = ToolSpec::new(public_name).input_schema(schema).permission_action("mcp.call");
+        let (input, output) = schemas::of(tool);
+        let mut spec = ToolSpec::new(public_name)
+            .input_schema(input)
+            .permission_action("mcp.call")
+            .name_is_exposed(true);
         let title = || tool.title.as_ref().map(ToString::to_string);
         spec.description = tool.description.as_ref().map(ToString::to_string).or_else(title);
-        spec.output_schema =
-            tool.output_schema.as_ref().map(|schema| unwrapped_schema(Value::Object((**schema).clone())));
+        spec.output_schema = output.as_ref().map(unwrapped_schema);
         spec.timeout = session.config.timeout;
         if let Some(hints) = tool.annotations.as_ref().filter(|_| session.config.trust_hints) {
             let read_only = hints.read_only_hint == Some(true);
@@ -152,8 +155,11 @@ impl McpTool {
                     }
                 }
                 Step::Answer(answer) => {
-                    if let Err(RequestError::NotSent(reason)) = &answer {
-                        link.report_broken(reason);
+                    match &answer {
+                        Ok(_) => link.note_answer(),
+                        Err(RequestError::NotSent(reason)) => link.report_broken(reason),
+                        Err(RequestError::Lost(_)) => self.session.report_lost(),
+                        Err(_) => {}
                     }
                     return tool_return(&self.spec.name, answer);
                 }

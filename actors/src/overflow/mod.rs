@@ -36,7 +36,7 @@ impl Overflow {
     fn concerns_detail(&self, detail: &Detail) -> bool {
         let mut texts = [&detail.printed, &detail.traceback].into_iter().flatten();
         texts.any(|text| text.len() > self.limit)
-            || detail.content.as_ref().is_some_and(|content| size(content) > self.limit)
+            || detail.content.as_ref().is_some_and(|content| content.to_text().len() > self.limit)
     }
 
     /// Cuts what is too long, and writes each text that is cut whole to a file whose name begins with `name`.
@@ -55,9 +55,9 @@ impl Overflow {
                     .unwrap_or_else(|_| Output::from(Value::Null)),
             });
         }
-        if let Some(blocks) = detail.content.take_if(|content| size(content) > self.limit) {
-            let blocks = blocks.to_string();
-            let kept = self.keep(&format!("{name}-content.json"), &blocks, &mut notes);
+        if let Some(blocks) = detail.content.take_if(|content| content.to_text().len() > self.limit) {
+            let blocks = blocks.to_text();
+            let kept = self.keep(&format!("{name}-content.json"), blocks, &mut notes);
             let note = format!("the content blocks, {} bytes, are left out", blocks.len());
             notes.push(match (kept, &detail.full) {
                 (Some(kept), Some(_)) => format!("{note}; they are whole in {kept}"),
@@ -106,16 +106,6 @@ fn head_and_tail(text: &str, room: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - room / 2);
     let (start, end) = (&text[..head], &text[tail..]);
     format!("{start}\n[… {} of {} bytes are left out …]\n{end}", tail - head, text.len())
-}
-
-/// About how long a value is as text: what is large in content blocks are texts.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
-    }
 }
 
 #[cfg(test)]
@@ -191,7 +181,7 @@ mod tests {
         let overflow = overflow(10);
         let failure = Failure::failed("e".repeat(30)).output("short").detail(|detail| {
             detail.printed = Some("p".repeat(30));
-            detail.content = Some(json!([{"data": "d".repeat(30)}]));
+            detail.content = Some(json!([{"data": "d".repeat(30)}]).into());
         });
         let finished = cut(&overflow, Err(failure));
         assert_eq!(finished.output.unwrap().as_text(), Some("short"));

@@ -2,11 +2,11 @@
 
 use std::{io, path::PathBuf};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolyard_contract::digits::shortened;
+use toolyard_contract::ExactValue;
 
 use crate::code::CodePlace;
 
@@ -71,8 +71,7 @@ impl FromWorker {
 pub(super) struct Described {
     pub(super) name: String,
     pub(super) description: String,
-    #[serde(deserialize_with = "schema")]
-    pub(super) schema: Value,
+    pub(super) schema: ExactValue,
     pub(super) is_async: bool,
     pub(super) parallel_safe: bool,
     pub(super) takes: Vec<String>,
@@ -84,13 +83,6 @@ pub(super) struct Described {
     /// `None`: the function says nothing about them.
     pub(super) effects: Option<Vec<String>>,
     pub(super) permission_action: Option<String>,
-}
-
-/// Reads a schema, also one with an integer that no double holds, as a default may be: that stands for its size alone.
-fn schema<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
-    let text = Box::<RawValue>::deserialize(from)?;
-    let read = serde_json::from_str(text.get()).or_else(|_| serde_json::from_str(&shortened(text.get())));
-    read.map_err(Error::custom)
 }
 
 /// The first frame: the worker's own program.

@@ -52,14 +52,15 @@ struct PythonTool {
 
 impl PythonTool {
     fn new(described: Described, workers: Arc<Workers>) -> Self {
-        let Described { name, description, mut schema, is_async, parallel_safe, takes, .. } = described;
+        let Described { name, description, schema, is_async, parallel_safe, takes, .. } = described;
         // Named in the schema, so that a model that gives them all the same is not refused; hidden, as they are
         // listed as injected. The worker passes them in; what a model gives is dropped.
-        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let mut value = schema.value().clone();
+        if let Some(Value::Object(properties)) = value.get_mut("properties") {
             properties.extend(takes.iter().map(|parameter| (parameter.clone(), json!({}))));
         }
         let mut spec = ToolSpec::new(name.clone())
-            .input_schema(schema)
+            .input_schema(schema.with_value(value))
             .parallel_safe(parallel_safe)
             .effects(EffectTags::from(described.effects))
             .injected(takes)

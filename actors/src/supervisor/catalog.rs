@@ -5,15 +5,14 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use jsonschema::Validator;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use toolyard_contract::{
     ActivationController, Aliases, ArgumentError, Execution, NameTable, Outcome, Output, RowKey, Tool,
-    ToolSpec, absent, hidden, name, names, strict,
+    ToolSpec, absent, exact, hidden, name, names, strict,
 };
 
-use super::{catalog_error::CatalogError, off::Off};
+use super::{catalog_error::CatalogError, fit::Fit, off::Off};
 use crate::{admission::ToolGates, call_end::Finished, keys::Key, rows::RowTable};
 
 /// An immutable snapshot of the tools. A list keeps the one that it started with.
@@ -40,8 +39,8 @@ pub struct Entry {
     gates: Vec<ToolGates>,
     /// Whether the tool is switched on, and at which version of the controller that was asked.
     active: AtomicU64,
-    input: OnceLock<Result<Validator, String>>,
-    output: OnceLock<Result<Validator, String>>,
+    input: Fit,
+    output: Fit,
 }
 
 impl Entry {
@@ -53,8 +52,8 @@ impl Entry {
             rows,
             gates,
             active: AtomicU64::new(0),
-            input: OnceLock::new(),
-            output: OnceLock::new(),
+            input: Fit::default(),
+            output: Fit::default(),
         }
     }
 
@@ -81,9 +80,9 @@ impl Entry {
             which,
             reason: reason.clone(),
         };
-        self.input_validator().map_err(|reason| bad("input", reason))?;
+        self.input.compiled(&spec.input_schema).map_err(|reason| bad("input", reason))?;
         if let Some(schema) = &spec.output_schema {
-            self.output.get_or_init(|| compile(schema)).as_ref().map_err(|reason| bad("output", reason))?;
+            self.output.compiled(schema).map_err(|reason| bad("output", reason))?;
         }
         Ok(())
     }
@@ -174,15 +173,9 @@ impl Entry {
     }
 
     fn check_schema(&self, text: &str) -> Result<(), ArgumentError> {
-        let value = strict::parse(text)?;
-        match self.input_validator() {
-            Err(reason) => {
-                Err(ArgumentError::Schema(format!("the tool's input schema cannot be used: {reason}")))
-            }
-            Ok(validator) => validator
-                .validate(&value)
-                .map_err(|error| ArgumentError::Schema(describe("arguments", &error))),
-        }
+        let (value, is_inexact) = strict::parse_noting(text)?;
+        let schema = &self.spec().input_schema;
+        self.input.check("input", schema, &value, is_inexact, text).map_err(ArgumentError::Schema)
     }
 
     /// Joins a tool's word with what its spec promises: words argument errors by the schema, and
@@ -234,45 +227,23 @@ impl Entry {
     }
 
     fn schema_error(&self, arguments: &str) -> Option<String> {
-        let value = strict::parse(arguments).ok()?;
-        let error = self.input_validator().ok()?.validate(&value).err()?;
-        Some(describe("arguments", &error))
+        let (value, is_inexact) = strict::parse_noting(arguments).ok()?;
+        let schema = &self.spec().input_schema;
+        self.input.compiled(schema).ok()?;
+        self.input.check("input", schema, &value, is_inexact, arguments).err()
     }
 
     fn output_mismatch(&self, output: Option<&Output>) -> Option<String> {
         let schema = self.spec().output_schema.as_ref()?;
         let value = output.map_or(Value::Null, Output::to_value);
-        match self.output.get_or_init(|| compile(schema)) {
-            Ok(validator) => validator.validate(&value).err().map(|error| describe("output", &error)),
-            Err(reason) => Some(format!("the tool's output schema cannot be used: {reason}")),
-        }
-    }
-
-    fn input_validator(&self) -> Result<&Validator, &String> {
-        self.input.get_or_init(|| compile(&self.spec().input_schema)).as_ref()
+        let json = output.filter(|output| output.as_text().is_none()).map(Output::to_text);
+        let text = json.filter(|json| exact::has_inexact(json));
+        self.output.check("output", schema, &value, text.is_some(), text.unwrap_or_default()).err()
     }
 }
 
 /// How long an error about arguments may be, in characters; it may quote names that a model made up.
 const MOST_ERROR: usize = 2_000;
-/// The same for what a schema's error says of one value.
-const MOST_QUOTED: usize = 300;
-
-/// Compiles a schema. Formats are not asserted; patterns have a bounded effort, because schemas
-/// come from servers and documents.
-fn compile(schema: &Value) -> Result<Validator, String> {
-    const BACKTRACK_LIMIT: usize = 100_000;
-    jsonschema::options()
-        .with_pattern_options(jsonschema::PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
-        .build(schema)
-        .map_err(|error| name::short(error.to_string(), MOST_QUOTED))
-}
-
-fn describe(what: &str, error: &jsonschema::ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    let place = if place.is_empty() { "the top".to_owned() } else { place };
-    format!("{what} do not fit the schema: at {place}: {}", name::short(error.to_string(), MOST_QUOTED))
-}
 
 impl Catalog {
     /// Finds a tool by the name that providers were shown, its own name, or an alias.
@@ -313,8 +284,7 @@ impl Catalog {
 
     /// The names to show to providers.
     pub fn exposed_names(&self) -> &NameTable {
-        self.exposed
-            .get_or_init(|| NameTable::new(self.entries.iter().map(|entry| entry.spec().name.as_str())))
+        self.exposed.get_or_init(|| NameTable::of_tools(self.entries.iter().map(|entry| entry.spec())))
     }
 
     /// The aliases: name and what it stands for.

@@ -14,6 +14,8 @@ pub(crate) mod catalog_error;
 pub(crate) mod common;
 pub(crate) mod control;
 mod drive;
+mod exact;
+mod fit;
 pub(crate) mod gate;
 mod judging;
 mod nested;
@@ -52,6 +54,7 @@ use self::{
 use crate::{
     activity::{Activity, InUse},
     admission::{Admission, ToolGates, turnstile::Permit},
+    body::Spawner,
     extension::Extensions,
     guard::{await_host, start_guarded},
     messages::{
@@ -63,7 +66,7 @@ use crate::{
     restart::{Home, RestartPolicy},
     rows::RowTable,
     state::StateActor,
-    tool::{Spawner, ToolActor},
+    tool::ToolActor,
     watch::Watch,
 };
 

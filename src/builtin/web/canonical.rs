@@ -6,11 +6,35 @@ use reqwest::Url;
 use toolyard_contract::{PermissionRule, permission::literal_head};
 use url::Host;
 
+use super::WebError;
+
+/// Reads the URL of a request into its [one spelling](canonical), so that what is judged is what is sent.
+pub(in crate::builtin) fn read_url(text: &str) -> Result<Url, WebError> {
+    let bad = |reason: String| WebError::BadUrl { reason };
+    let url = Url::parse(text.trim()).map_err(|error| bad(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad(format!("only http and https can be reached, not {:?}", url.scheme())));
+    }
+    match url.port_or_known_default() {
+        Some(0) | None => Err(bad("there is no port 0".to_owned())),
+        Some(_) => canonical(url).ok_or_else(|| bad("it names no host".to_owned())),
+    }
+}
+
+/// The URL without name and password, for everything that is shown.
+pub(in crate::builtin) fn shown(url: &Url) -> Url {
+    let mut shown = url.clone();
+    // Both succeed for every URL with a host.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown
+}
+
 /// Gives the one spelling of a URL that was parsed by the rules of WHATWG, which settle case, default ports, `.` and
 /// `..` and the spellings of IPv4 addresses: without a fragment, which is never sent, and an empty query, with IPv4
 /// addresses that are written as IPv6 ones as what they are, without a dot behind the host's name, and with percent
 /// signs only where they are needed. `None` when no host is left.
-pub(super) fn canonical(mut url: Url) -> Option<Url> {
+fn canonical(mut url: Url) -> Option<Url> {
     url.set_fragment(None);
     let address = match url.host() {
         Some(Host::Ipv6(address)) => address.to_ipv4_mapped(),
@@ -83,7 +107,7 @@ pub(crate) fn url_doubt(rule: &PermissionRule) -> Option<String> {
         Some(slash) => (&head[..=slash], false),
         None => return None,
     };
-    let form = super::read_url(sure).ok().map(|url| String::from(super::shown(&url)));
+    let form = read_url(sure).ok().map(|url| String::from(shown(&url)));
     if form.as_deref() == Some(sure) {
         return None;
     }
@@ -105,7 +129,6 @@ mod tests {
     use toolyard_contract::Verdict;
 
     use super::*;
-    use crate::builtin::web::{read_url, shown};
 
     fn resource(text: &str) -> String {
         shown(&read_url(text).unwrap()).into()

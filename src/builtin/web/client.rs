@@ -1,19 +1,19 @@
 //! Makes requests: judges, pins, follows, tries again, and stops in time.
 
-use std::{fmt, net::IpAddr, time::Duration};
+use std::{fmt, net::IpAddr};
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use reqwest::{StatusCode, Url, header::HeaderMap};
+use reqwest::Url;
 use tokio::time::{Instant, sleep, timeout_at};
 use toolyard_actors::moment;
 use toolyard_contract::Failure;
 
 use super::{
-    Body, WebConfig, WebError, WebRequest,
+    Body, WebConfig, WebError, WebRequest, WebResponse,
+    canonical::shown,
     pinned::{PinnedClients, Place},
     redirect::follow,
-    request::shown,
     retry,
 };
 
@@ -24,24 +24,6 @@ pub type MayFollow<'a> = &'a (dyn Fn(&Url) -> BoxFuture<'static, Result<(), Fail
 pub struct WebClient {
     config: WebConfig,
     clients: PinnedClients,
-}
-
-/// What a server answered.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct WebResponse {
-    /// Where it came from at last, without name and password.
-    pub url: Url,
-    /// The status.
-    pub status: StatusCode,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The first of the body.
-    pub body: Body,
-    /// How often the request was tried.
-    pub tries: u32,
-    /// How long the server asks to wait before the next try.
-    pub retry_after: Option<Duration>,
 }
 
 impl WebClient {

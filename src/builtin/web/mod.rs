@@ -15,18 +15,20 @@ mod pinned;
 mod redirect;
 mod request;
 mod resolver;
+mod response;
 mod retry;
 
 pub(crate) use self::canonical::url_doubt;
 pub(in crate::builtin) use self::{
     body::essence,
-    request::{read_url, shown},
+    canonical::{read_url, shown},
 };
 pub use address::is_public;
 pub use allow::{AddressPolicy, AllowError, AllowRule};
 pub use body::Body;
-pub use client::{MayFollow, WebClient, WebResponse};
+pub use client::{MayFollow, WebClient};
 pub use config::{ProxyError, WebConfig};
 pub use error::WebError;
 pub use request::{MOST_HEADERS, WebRequest};
 pub use resolver::{NameResolver, SystemResolver};
+pub use response::WebResponse;

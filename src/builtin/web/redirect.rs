@@ -10,7 +10,7 @@ use reqwest::{
 
 use super::{
     WebError, WebRequest,
-    request::{read_url, shown},
+    canonical::{read_url, shown},
 };
 
 /// What another server may see of the headers. Any other may be a credential, whatever its name.

@@ -5,8 +5,6 @@ use reqwest::{
     header::{HeaderMap, HeaderName},
 };
 
-use super::{WebError, canonical::canonical};
-
 /// One request, as it is sent to the first server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -37,26 +35,4 @@ impl WebRequest {
     pub fn may_repeat(&self) -> bool {
         self.method.is_idempotent() || self.headers.contains_key(IDEMPOTENCY_KEY)
     }
-}
-
-/// Reads the URL of a request into its [one spelling](canonical), so that what is judged is what is sent.
-pub(in crate::builtin) fn read_url(text: &str) -> Result<Url, WebError> {
-    let bad = |reason: String| WebError::BadUrl { reason };
-    let url = Url::parse(text.trim()).map_err(|error| bad(error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad(format!("only http and https can be reached, not {:?}", url.scheme())));
-    }
-    match url.port_or_known_default() {
-        Some(0) | None => Err(bad("there is no port 0".to_owned())),
-        Some(_) => canonical(url).ok_or_else(|| bad("it names no host".to_owned())),
-    }
-}
-
-/// The URL without name and password, for everything that is shown.
-pub(in crate::builtin) fn shown(url: &Url) -> Url {
-    let mut shown = url.clone();
-    // Both succeed for every URL with a host.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown
 }

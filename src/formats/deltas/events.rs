@@ -8,7 +8,10 @@ use serde_json::value::RawValue;
 use toolyard_contract::CallId;
 
 use super::Accumulator;
-use crate::formats::document::{DocumentError, parse, utf8};
+use crate::formats::{
+    error::DocumentError,
+    object::{parse, utf8},
+};
 
 mod anthropic;
 mod chat;

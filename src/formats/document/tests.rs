@@ -59,7 +59,7 @@ fn an_object_carries_id_tools_and_agent_beside_its_calls() {
     assert_eq!(document.agent.as_deref(), Some("a1"));
     let names: Vec<_> = document.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["chat", "responses", "anthropic", "mcp", "bare"]);
-    assert_eq!(document.tools[3].output_schema, Some(json!({"type": "array"})));
+    assert_eq!(document.tools[3].output_schema, Some(json!({"type": "array"}).into()));
     assert_eq!(document.tools[4].description.as_deref(), Some("d"));
 }
 

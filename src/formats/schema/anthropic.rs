@@ -1,8 +1,7 @@
 //! Tools for Anthropic's messages API.
 
 use serde::Serialize;
-use serde_json::Value;
-use toolyard_contract::{ToolSpec, hidden};
+use toolyard_contract::{ExactValue, ToolSpec, hidden};
 
 use super::{draft, note, property_names, prose, refs, root, walk};
 
@@ -17,7 +16,7 @@ pub struct Tool {
     /// What the tool does.
     pub description: String,
     /// The schema of its arguments.
-    pub input_schema: Value,
+    pub input_schema: ExactValue,
 }
 
 /// Writes a tool under its exposed name.
@@ -25,7 +24,11 @@ pub struct Tool {
 /// The API takes JSON Schema, but no references, no combinations of schemas at the top, and only simple names of
 /// properties.
 pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
-    let schema = draft::upgrade(spec.parameters());
+    note::with_digits_of(&spec.input_schema, || write(spec, exposed))
+}
+
+fn write(spec: &ToolSpec, exposed: &str) -> Tool {
+    let schema = draft::upgrade(spec.parameters().into_value());
     let inlined = refs::inline(&schema, refs::Recursion::Unroll);
     let root = root::object(hidden::without(inlined.schema, &spec.injected));
     let mut schema = root.schema;
@@ -34,7 +37,8 @@ pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
     rest.extend(property_names::take_others(&mut schema, is_simple));
     let text = prose::take_description(prose::description(spec, exposed), &mut schema);
     let description = note::join(&text, rest);
-    Tool { name: exposed.to_owned(), description, input_schema: schema.into() }
+    let input_schema = spec.input_schema.with_value(schema.into());
+    Tool { name: exposed.to_owned(), description, input_schema }
 }
 
 fn is_simple(name: &str) -> bool {

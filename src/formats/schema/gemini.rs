@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolyard_contract::{ToolSpec, hidden};
+use toolyard_contract::{ExactValue, ToolSpec, hidden};
 
 use super::{
     Object, draft, note, property_names, prose, refs, root,
@@ -27,12 +27,16 @@ pub struct FunctionDeclaration {
     pub description: String,
     /// The schema of its arguments; absent for a function without parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameters: Option<Value>,
+    pub parameters: Option<ExactValue>,
 }
 
 /// Writes a tool under its exposed name.
 pub fn function(spec: &ToolSpec, exposed: &str) -> FunctionDeclaration {
-    let schema = draft::upgrade(spec.parameters());
+    note::with_digits_of(&spec.input_schema, || write(spec, exposed))
+}
+
+fn write(spec: &ToolSpec, exposed: &str) -> FunctionDeclaration {
+    let schema = draft::upgrade(spec.parameters().into_value());
     let inlined = refs::inline(&schema, refs::Recursion::Unroll);
     let root = root::object(hidden::without(inlined.schema, &spec.injected));
     let mut schema = root.schema;
@@ -47,7 +51,7 @@ pub fn function(spec: &ToolSpec, exposed: &str) -> FunctionDeclaration {
     FunctionDeclaration {
         name: exposed.to_owned(),
         description,
-        parameters: has_parameters.then(|| parameters.into()),
+        parameters: has_parameters.then(|| spec.input_schema.with_value(parameters.into())),
     }
 }
 

@@ -1,8 +1,29 @@
 //! What a provider's schema cannot say, said in the description.
 
+use std::{cell::RefCell, sync::Arc};
+
 use serde_json::Value;
+use toolyard_contract::{ExactValue, exact::LongNumbers};
 
 use super::Object;
+
+thread_local! {
+    /// The long numbers of the schema that is being written; notes are made in every corner of that.
+    static LONG: RefCell<Option<Arc<LongNumbers>>> = const { RefCell::new(None) };
+}
+
+/// Writes a schema with notes that have all digits of its long numbers.
+pub(super) fn with_digits_of<T>(schema: &ExactValue, write: impl FnOnce() -> T) -> T {
+    let Some(long) = schema.long() else { return write() };
+    let before = LONG.replace(Some(long.clone()));
+    let written = write();
+    LONG.set(before);
+    written
+}
+
+fn json(value: &Value) -> String {
+    LONG.with_borrow(|long| long.as_ref().map_or_else(|| value.to_string(), |long| long.written(value)))
+}
 
 /// Keywords that only serve the schema's own bookkeeping: they say nothing about values.
 const BOOKKEEPING: [&str; 8] =
@@ -21,7 +42,7 @@ pub(super) fn join(description: &str, mut rest: Object) -> String {
         lines.push("No other keys.".to_owned());
     }
     if !rest.is_empty() {
-        lines.push(format!("Further constraints (JSON Schema): {}", Value::Object(rest)));
+        lines.push(format!("Further constraints (JSON Schema): {}", json(&Value::Object(rest))));
     }
     lines.join("\n")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolyard_contract::{ToolSpec, hidden};
+use toolyard_contract::{ExactValue, ToolSpec, hidden};
 
 use super::{Object, draft, merge, note, prose, refs, root, strict, walk};
 
@@ -31,14 +31,18 @@ pub struct Function {
     /// What it does.
     pub description: String,
     /// The schema of its arguments.
-    pub parameters: Value,
+    pub parameters: ExactValue,
     /// Whether the API holds the model to the schema; a property that may be left out comes as `null` then.
     pub strict: bool,
 }
 
 /// Writes a tool under its exposed name, in strict mode when the schema allows it.
 pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
-    let schema = draft::upgrade(spec.parameters());
+    note::with_digits_of(&spec.input_schema, || write(spec, exposed))
+}
+
+fn write(spec: &ToolSpec, exposed: &str) -> Tool {
+    let schema = draft::upgrade(spec.parameters().into_value());
     let refs::Inlined { schema, definitions } = refs::inline(&schema, refs::Recursion::Keep);
     let root = root::object(hidden::without(schema, &spec.injected));
     let (mut parameters, not_strict) = match strict::convert(&root.schema, &definitions) {
@@ -52,7 +56,8 @@ pub fn tool(spec: &ToolSpec, exposed: &str) -> Tool {
         note::label(&mut parameters, Object::from_iter([("description".to_owned(), more.into())]));
     }
     let strict = not_strict.is_none();
-    let function = Function { name: exposed.to_owned(), description, parameters: parameters.into(), strict };
+    let parameters = spec.input_schema.with_value(parameters.into());
+    let function = Function { name: exposed.to_owned(), description, parameters, strict };
     Tool { kind: "function", function, not_strict }
 }
 

@@ -34,10 +34,11 @@ pub fn schema_of<T: JsonSchema>() -> Value {
 /// it is for readers of the code.
 pub(super) fn fill<Args: JsonSchema>(spec: &mut ToolSpec) {
     if spec.input_schema == ToolSpec::new("").input_schema {
-        spec.input_schema = schema_of::<Args>();
-        if let Some(schema) = spec.input_schema.as_object_mut() {
+        let mut schema = schema_of::<Args>();
+        if let Some(schema) = schema.as_object_mut() {
             schema.remove("description");
         }
+        spec.input_schema = schema.into();
     }
 }
 

@@ -74,6 +74,21 @@ fn suffixes_that_meet_become_longer_for_both() {
 }
 
 #[test]
+fn a_name_that_was_made_for_providers_gets_no_second_suffix_and_is_nobody_elses() {
+    let made = suffixed("größe");
+    let of = |exposed: bool| NameTable::of_tools([&ToolSpec::new(&made).name_is_exposed(exposed)]);
+    assert_eq!(of(true).exposed(&made), Some(made.as_str()));
+    assert_ne!(of(false).exposed(&made), Some(made.as_str()));
+    let both = [ToolSpec::new(&made).name_is_exposed(true), ToolSpec::new("größe"), ToolSpec::new("a b")];
+    let table = NameTable::of_tools(&both);
+    assert_valid_and_reversible(&table, 3);
+    assert_eq!(table.exposed(&made), Some(made.as_str()));
+    assert_eq!(table.exposed("größe"), Some(suffixed_long("größe").as_str()));
+    let unacceptable = ToolSpec::new("a b").name_is_exposed(true);
+    assert_eq!(NameTable::of_tools([&unacceptable]).exposed("a b"), Some(suffixed("a b").as_str()));
+}
+
+#[test]
 fn a_model_may_send_the_own_name_of_a_tool() {
     let table = NameTable::new(["spotify.play"]);
     assert_eq!(table.raw("spotify.play"), Some("spotify.play"));

@@ -14,10 +14,10 @@ use hashbrown::{HashMap, hash_map::EntryRef};
 use serde_json::value::RawValue;
 
 use super::{
-    Copied, RowKey, RowKeys, RowReplaced, RowValue, Shard, ShardWork, StateWork, StatefulTool, cut::Cut,
-    read::read,
+    Copied, RowKey, RowKeys, RowReplaced, RowValue, Shard, ShardWork, StateReturn, StateWork, StatefulTool,
+    cut::Cut, read::read,
 };
-use crate::{Failure, Invocation, StateReturn};
+use crate::{Failure, Invocation, Outcome, ToolReturn};
 
 /// A shard of the tool `T`. A row costs its key, its state and a few bytes; nothing runs for it.
 pub(super) struct Rows<T: StatefulTool> {
@@ -46,6 +46,20 @@ fn next_stamp() -> u32 {
 struct Row<S> {
     state: S,
     stamp: u32,
+}
+
+/// The one place where what a call has made of its copy becomes the row: when the call has ended `ok`, and the row is
+/// still the one that was copied.
+fn commit<S>(row: Option<&mut Row<S>>, stamp: u32, ended: Outcome, state: S) -> Result<(), RowReplaced> {
+    if ended.is_ok() {
+        row.filter(|row| row.stamp == stamp).ok_or(RowReplaced)?.state = state;
+    }
+    Ok(())
+}
+
+/// How a call ended by its tool's own word.
+fn ended(returned: &ToolReturn) -> Outcome {
+    returned.as_ref().map_or_else(|failure| failure.outcome, |_| Outcome::Ok)
 }
 
 impl<T: StatefulTool> Rows<T> {
@@ -111,24 +125,26 @@ impl<T: StatefulTool> Shard for Rows<T> {
         let tool = self.tool.clone();
         self.keep(key);
         let row = self.row(key);
-        if let Some(change) = tool.in_place() {
-            return ShardWork::Done(change(&tool, invocation, &mut row.state));
-        }
-        let stamp = row.stamp;
-        match tool.work(invocation, row.state.clone()) {
+        let (mut state, stamp) = (row.state.clone(), row.stamp);
+        let work = match tool.in_place() {
+            Some(change) => StateWork::Done(change(&tool, invocation, &mut state), state),
+            None => tool.work(invocation, state),
+        };
+        match work {
             StateWork::Done(returned, state) => {
-                if returned.is_ok() {
-                    row.state = state;
-                }
+                // Nobody else had the row meanwhile.
+                let _ = commit(Some(row), stamp, ended(&returned), state);
                 ShardWork::Done(returned)
             }
             StateWork::Waits(waits) => ShardWork::Waits(Box::pin(async move {
                 let (returned, state) = waits.await;
-                (returned, Copied { state: Box::new(state), stamp })
+                let copied = Copied { state: Box::new(state), stamp, ended: ended(&returned) };
+                (returned, copied)
             })),
             StateWork::Blocks(blocks) => ShardWork::Blocks(Box::new(move || {
                 let (returned, state) = blocks();
-                (returned, Copied { state: Box::new(state), stamp })
+                let copied = Copied { state: Box::new(state), stamp, ended: ended(&returned) };
+                (returned, copied)
             })),
         }
     }
@@ -162,15 +178,16 @@ impl<T: StatefulTool> Shard for Rows<T> {
                     (returned.and(Err(Failure::failed(reason))), before)
                 }
             };
-            (returned, Copied { state: Box::new(state), stamp })
+            let copied = Copied { state: Box::new(state), stamp, ended: ended(&returned) };
+            (returned, copied)
         }))
     }
 
     fn commit(&mut self, key: &RowKey, copied: Copied) -> Result<(), RowReplaced> {
+        let Copied { state, stamp, ended } = copied;
+        let state = *state.downcast().map_err(|_| RowReplaced)?;
         self.keep(key);
-        let row = self.known_mut(key).filter(|row| row.stamp == copied.stamp).ok_or(RowReplaced)?;
-        row.state = *copied.state.downcast().map_err(|_| RowReplaced)?;
-        Ok(())
+        commit(self.known_mut(key), stamp, ended, state)
     }
 
     fn get(&self, key: &RowKey) -> serde_json::Result<Option<Box<RawValue>>> {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{Answer, Answers, Need, ParkedCall, StoreMark};
-use crate::{Arguments, Batch, CallId, Outcome, PermissionCheck, ToolResult, name, result::micros};
+use crate::{
+    Arguments, Batch, CallId, ExactValue, Outcome, PermissionCheck, ToolResult, name, result::micros,
+};
 
 /// The version of the record that is written and read. Approvals of version 1 were not bound to the tool's own name,
 /// to the resource and to one use, so they are not taken.
@@ -34,7 +36,7 @@ pub struct SuspendedList {
     pub used: Vec<String>,
     /// The declared tools that were answered by their own arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stubs: Vec<Value>,
+    pub stubs: Vec<ExactValue>,
     /// The state file that it works on, if it was given one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreMark>,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{StateMark, SuspendedCall};
 use crate::{
-    PermissionCheck, ToolSpec,
+    ExactValue, PermissionCheck, ToolSpec,
     canonical::{canonical, canonical_as_written},
     digest::short_digest,
 };
@@ -117,7 +117,7 @@ impl Binding {
     }
 }
 
-fn schema_digest(schema: &Value) -> String {
+fn schema_digest(schema: &ExactValue) -> String {
     let text = schema.to_string();
     short_digest("schema", [canonical(&text).unwrap_or(text).as_str()])
 }

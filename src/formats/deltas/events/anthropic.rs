@@ -8,7 +8,8 @@ use crate::formats::{
         Accumulator,
         partial::{Partial, is_blank},
     },
-    document::{DocumentError, parse},
+    error::DocumentError,
+    object::parse,
 };
 
 /// A `delta` of a block or a message.
