@@ -160,10 +160,7 @@ impl McpSessionActor {
 
     fn note_error(&mut self, error: String) {
         self.telling.failed(&self.desk.server, &error);
-        self.view.send_modify(|view| {
-            view.last_error = Some(error);
-            view.settled = true;
-        });
+        self.view.send_modify(|view| view.failed(error));
     }
 
     fn answer_waiting(&mut self, outcome: &Result<Arc<Link>, String>) {
@@ -477,11 +474,7 @@ impl Handler<Listed> for McpSessionActor {
         match outcome {
             Ok((tools, problems)) => {
                 self.telling.is_there(&self.desk.server);
-                self.view.send_modify(|view| {
-                    view.tools = Some(tools);
-                    view.problems = problems;
-                    view.settled = true;
-                });
+                self.view.send_modify(|view| view.listed(tools, problems));
                 if again {
                     self.list_soon(GATHER, ctx);
                 }

@@ -67,6 +67,9 @@ pub(super) fn of_posting(error: &StreamableHttpError<reqwest::Error>) -> Request
         StreamableHttpError::UnexpectedServerResponse(_) | StreamableHttpError::UnexpectedEndOfStream => {
             RequestError::Lost("its answer is not what the protocol allows".to_owned())
         }
+        StreamableHttpError::ResponseBodyTooLarge { max_size } => {
+            RequestError::Lost(format!("its answer is larger than {max_size} bytes"))
+        }
         _ => RequestError::Lost("the connection broke".to_owned()),
     }
 }

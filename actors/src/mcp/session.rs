@@ -53,6 +53,16 @@ pub(super) struct View {
     pub(super) settled: bool,
 }
 
+impl View {
+    pub(super) fn failed(&mut self, error: String) {
+        (self.last_error, self.settled) = (Some(error), true);
+    }
+
+    pub(super) fn listed(&mut self, tools: usize, problems: Vec<String>) {
+        (self.tools, self.problems, self.settled) = (Some(tools), problems, true);
+    }
+}
+
 /// A hand on a server's session.
 pub(super) struct Session {
     pub(super) name: String,
