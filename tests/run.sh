@@ -118,7 +118,7 @@ step_chaos() {
   cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::chaos)'
 }
 
-# Half a minute. The long form takes three: TOOLYARD_TEST_KILLS=20000 tests/run.sh kills
+# Less than half a minute. The long form takes three: TOOLYARD_TEST_KILLS=20000 tests/run.sh kills
 step_kills() {
   cargo nextest run --all-features --locked --run-ignored only --no-capture -E 'test(mcp::kills)'
 }

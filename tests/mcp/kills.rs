@@ -37,7 +37,7 @@ use crate::{
 const SEED: u64 = 0x7001_4a2d;
 
 /// How many calls are made where nothing is said. `TOOLYARD_TEST_KILLS=20000 tests/run.sh kills` is the long form.
-const CALLS: usize = 2_000;
+const CALLS: usize = 1_500;
 
 /// How many more are made at most while servers come back.
 const MORE: usize = 20_000;
@@ -192,7 +192,7 @@ impl Program {
     async fn call(&self, number: usize, server: &str) -> Value {
         let (send, answer) = oneshot::channel();
         self.waiting.lock().insert(number.to_string(), send);
-        let call = json!({"name": format!("{server}_note"), "arguments": {"text": number.to_string()}});
+        let call = json!({"name": format!("{server}_slow"), "arguments": {"text": number.to_string()}});
         let list = json!({"id": number.to_string(), "calls": [call]});
         writeln!(self.input.lock().as_mut().unwrap(), "{list}").unwrap();
         within("a call is answered", answer).await.expect("the program runs")["results"][0].take()
@@ -286,7 +286,8 @@ async fn every_outcome_is_true_and_nothing_grows_while_servers_are_killed() {
     let (mut chance, mut ticks, mut uses) = (Chance(SEED), interval(EVERY), Vec::new());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut starting = Vec::new();
-    while book.calls() < calls {
+    let was_killed = |peer: &Arc<Peer>| peer.kills.load(Ordering::SeqCst) > 0;
+    while book.calls() < calls || !peers.iter().all(was_killed) {
         ticks.tick().await;
         // After a fifth what is kept for later use is there; then in the middle.
         if book.calls() * 5 >= calls * (1 + 2 * uses.len()) {
@@ -315,7 +316,6 @@ async fn every_outcome_is_true_and_nothing_grows_while_servers_are_killed() {
     let kills: Vec<_> = peers.iter().map(|peer| (peer.name, peer.kills.load(Ordering::SeqCst))).collect();
     println!("{} calls: {:?}; killed: {kills:?}; {uses:?}", book.calls(), book.counts());
     assert!(book.counts().values().all(|count| *count > 0), "everything has happened");
-    assert!(kills.iter().all(|(_, kills)| *kills > 0), "everybody was killed");
     let slips: usize = peers.iter().map(|peer| peer.slips.load(Ordering::SeqCst)).sum();
     assert_eq!(slips, 0, "servers that nobody touched have answered all calls");
     book.assert_truthful(&notes);

@@ -344,7 +344,6 @@ mod servers_are_called_again_after_restarts {
         on_the_second_python_sdk_over_events: Sdk::Python("mcp2"), Sse;
         on_fastmcp_over_pipes: Sdk::Python("fastmcp"), Stdio;
         on_fastmcp_over_http: Sdk::Python("fastmcp"), Http;
-        on_fastmcp_over_http_with_sessions: Sdk::Python("fastmcp"), HttpWithSessions;
         on_fastmcp_over_events: Sdk::Python("fastmcp"), Sse;
         on_the_typescript_sdk_over_pipes: Sdk::TypeScript, Stdio;
         on_the_typescript_sdk_over_http: Sdk::TypeScript, Http;

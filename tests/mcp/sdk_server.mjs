@@ -2,7 +2,7 @@
 //
 //     sdk_server.mjs MODULES [PORT [streamable-http | sse]]
 //
-// MODULES is the folder of the npm packages. The tools `note`, `hold` and those that the file EXTRA names are the same as
+// MODULES is the folder of the npm packages. The tools `note`, `slow`, `hold` and those that the file EXTRA names are the same as
 // in sdk_server.py.
 
 import { randomUUID } from "node:crypto";
@@ -23,6 +23,7 @@ const strings = (...names) => ({
 const extra = existsSync(process.env.EXTRA ?? "") ? readFileSync(process.env.EXTRA, "utf8").split("\n").filter(Boolean) : [];
 const tools = [
   { name: "note", description: "Writes the text down, and gives it back.", inputSchema: strings("text") },
+  { name: "slow", description: "Writes the text down, and gives it back after a moment.", inputSchema: strings("text") },
   {
     name: "hold",
     description: "Writes the text down, and gives it back as soon as there is a file.",
@@ -37,7 +38,8 @@ function makeServer() {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given } }) => {
     if (!tools.some((tool) => tool.name === name)) throw new Error(`no tool ${name}`);
-    if (name === "note" || name === "hold") appendFileSync(process.env.NOTES, `${given.text}\n`);
+    if (["note", "slow", "hold"].includes(name)) appendFileSync(process.env.NOTES, `${given.text}\n`);
+    if (name === "slow") await sleep(50);
     while (name === "hold" && !existsSync(given.file)) await sleep(10);
     return { content: [{ type: "text", text: given?.text ?? name }] };
   });

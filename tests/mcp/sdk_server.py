@@ -55,6 +55,14 @@ def note(text: str) -> str:
 
 
 @server.tool()
+async def slow(text: str) -> str:
+    "Writes the text down, and gives it back after a moment."
+    note_down(text)
+    await asyncio.sleep(0.05)
+    return text
+
+
+@server.tool()
 async def hold(text: str, file: str) -> str:
     "Writes the text down, and gives it back as soon as there is a file."
     note_down(text)
