@@ -8,6 +8,9 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
+/// What is not logged unless it is asked for by its name.
+const QUIET: &str = "rmcp=off";
+
 /// What is told to others while the program runs.
 pub(crate) struct Logging {
     #[cfg(feature = "otel")]
@@ -15,12 +18,14 @@ pub(crate) struct Logging {
 }
 
 impl Logging {
-    /// Starts to log; nothing below a warning unless asked for.
+    /// Starts to log; nothing below a warning unless asked for. What the library of the MCP protocol logs is for its own
+    /// authors: it is shown to those who ask for it by name, as with `rmcp=debug`.
     pub(crate) fn start(level: Option<&str>) -> Self {
         let asked = level.map(str::to_owned).or_else(|| std::env::var("TOOLYARD_LOG").ok());
-        let filter = EnvFilter::try_new(asked.as_deref().unwrap_or("warn")).unwrap_or_else(|error| {
+        let quiet = |asked: &str| format!("{QUIET},{asked}");
+        let filter = EnvFilter::try_new(quiet(asked.as_deref().unwrap_or("warn"))).unwrap_or_else(|error| {
             eprintln!("toolyard: log filter: {error}; using \"warn\"");
-            EnvFilter::new("warn")
+            EnvFilter::new(quiet("warn"))
         });
         let colours =
             std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());

@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{SERVER, asking};
+use super::{
+    SERVER, asking,
+    scripted::{Scripted, http},
+};
 
 /// Runs the program over two servers, one of which cannot be started.
 fn toolyard(arguments: &[&str], input: &Value) -> (Option<i32>, Value) {
@@ -105,4 +108,42 @@ fn tools_of_one_server_are_listed_and_rules_of_the_configuration_hold() {
     assert_eq!((code, some.len()), (Some(0), all.len() - 1));
     assert!(!some.contains(&"good_echo".to_owned()));
     assert_eq!(names(&["mcp", "tools", "no_such_server"]).0, Some(2));
+}
+
+#[test]
+fn people_read_once_why_a_server_cannot_be_used_and_nothing_of_the_library() {
+    let server = Scripted::start(|_| Some(http(403, "content-type: text/plain\r\n", "members only")));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("servers.json");
+    let servers = json!({"mcpServers": {
+        "closed": {"url": server.url}, "gone": {"url": "http://127.0.0.1:1/mcp"}, "old": {"type": "sse", "url": server.url}
+    }});
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let stderr = |filter: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+        command.args(filter).arg("call").arg("--mcp-config").arg(&file).env_remove("TOOLYARD_LOG");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let calls = json!(["closed", "gone", "old"].map(|name| json!({"name": format!("{name}_x")})));
+        child.stdin.take().unwrap().write_all(calls.to_string().as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+    };
+    for filter in [&[][..], &["--log-level", "warn"], &["--log-level", "debug"]] {
+        let text = stderr(filter);
+        for debug in ["rmcp", "reqwest::Error", "Os {", "Transport"] {
+            assert!(!text.contains(debug), "{debug}: {text}");
+        }
+        let warnings: Vec<_> = text.lines().filter(|line| line.contains("WARN")).collect();
+        for (server, reason) in [
+            ("closed", "members only"),
+            ("gone", "no connection to its address can be made (Connection refused"),
+            ("old", "members only"),
+        ] {
+            let about =
+                |line: &&&str| line.contains(&format!("server=\"{server}\"")) && line.contains(reason);
+            assert_eq!(warnings.iter().filter(about).count(), 1, "{server}: {text}");
+        }
+        assert_eq!(warnings.len(), 3, "{text}");
+    }
+    assert!(stderr(&["--log-level", "rmcp=debug"]).contains("rmcp"));
 }

@@ -21,6 +21,7 @@ mod lists;
 mod many;
 mod proxy;
 mod real_servers;
+mod reasons;
 mod reload;
 mod restarts;
 #[cfg(feature = "python")]

@@ -16,7 +16,7 @@ use toolyard::{
 use super::{
     engine_with, eventually,
     listening::{Listening, SDK_SERVER, free_port},
-    output, run, status, tools,
+    output, run, status, tools, within,
 };
 use crate::venv;
 
@@ -134,4 +134,30 @@ async fn both_generations_of_the_sdk_work_over_http() {
         drop(server);
         engine.shutdown(Duration::ZERO).await;
     }
+}
+
+#[tokio::test]
+async fn the_official_server_over_http_that_is_started_anew_between_calls_answers_the_next_one() {
+    let port = free_port();
+    let start = || {
+        let mut command = Command::new(venv::npm("mcp-server-everything"));
+        command.arg("streamableHttp").env("PORT", port.to_string());
+        Listening::of(command, port)
+    };
+    let server = start().await;
+    let engine = engine_with([("s", McpServerConfig::http(format!("http://127.0.0.1:{port}/mcp")))]).await;
+    assert_eq!(output(&engine, "s_echo", json!({"message": "m"})).await, "Echo: m");
+    drop(server);
+    let _server = start().await;
+    let calls: Vec<_> = (0..5).map(|_| ToolCall::new("s_echo", json!({"message": "m"}).into())).collect();
+    let report = within("answers", engine.execute(calls, ExecuteOptions::new())).await.unwrap();
+    for result in report.results {
+        assert_eq!(
+            result.output.map(|output| output.to_value()),
+            Some("Echo: m".into()),
+            "{:?}",
+            result.error
+        );
+    }
+    engine.shutdown(Duration::ZERO).await;
 }

@@ -27,6 +27,7 @@ use super::{
     pool::PoolInner,
     session::{OpenLink, View, until},
     state::{Listing, State},
+    telling::Telling,
     tries::{Next, Tries},
 };
 use crate::moment;
@@ -105,6 +106,7 @@ pub(crate) struct McpSessionActor {
     /// Why the link is of no use any more, where that was seen before its end.
     broken: Option<String>,
     listing: Listing,
+    telling: Telling,
     open: OpenLink,
     view: watch::Sender<View>,
 }
@@ -130,6 +132,7 @@ impl McpSessionActor {
             gone: false,
             broken: None,
             listing: Listing::No,
+            telling: Telling::default(),
             open,
             view,
         }
@@ -151,8 +154,8 @@ impl McpSessionActor {
         self.state = state;
     }
 
-    fn note_error(&self, error: String) {
-        tracing::warn!(server = &*self.desk.server, error, "MCP server");
+    fn note_error(&mut self, error: String) {
+        self.telling.failed(&self.desk.server, &error);
         self.view.send_modify(|view| {
             view.last_error = Some(error);
             view.settled = true;
@@ -468,6 +471,7 @@ impl Handler<Listed> for McpSessionActor {
         let again = std::mem::replace(&mut self.listing, Listing::No) == Listing::NowAndAgain;
         match outcome {
             Ok((tools, problems)) => {
+                self.telling.is_there(&self.desk.server);
                 self.view.send_modify(|view| {
                     view.tools = Some(tools);
                     view.problems = problems;

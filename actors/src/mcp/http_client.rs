@@ -139,7 +139,7 @@ impl HttpClient {
             Posted::Forgotten { status, refusal } => (status, refusal),
         };
         if let Err(error) = self.session.renew(number, self, post).await {
-            return Err(carried(not_renewed(status, &refusal, error)));
+            return Err(carried(not_renewed(status, &refusal, &error)));
         }
         let (_, now) = self.session.now(session);
         match post.send(&self.client, message, request, now).await? {
@@ -220,13 +220,15 @@ fn wants_login(error: &StreamableHttpError<reqwest::Error>) -> bool {
 }
 
 /// What became of a request that a server refused, and that could not be sent again in a new session.
-fn not_renewed(status: StatusCode, refusal: &RequestError, error: RequestError) -> RequestError {
+fn not_renewed(status: StatusCode, refusal: &RequestError, error: &RequestError) -> RequestError {
     let reason = format!("{refusal}; a new session could not be begun: {error}");
     match error {
         RequestError::NotSent(_) => RequestError::NotSent(reason),
         // A session that is gone needs a new connection.
         _ if status == StatusCode::NOT_FOUND => RequestError::NotSent(reason),
-        RequestError::NotRun { retry_after, .. } => RequestError::NotRun { reason, retry_after },
+        RequestError::NotRun { retry_after, .. } => {
+            RequestError::NotRun { reason, retry_after: *retry_after }
+        }
         RequestError::Lost(_) | RequestError::Refused(_) => {
             RequestError::NotRun { reason, retry_after: None }
         }

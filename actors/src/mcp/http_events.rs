@@ -214,7 +214,7 @@ impl Answering {
             if self.resumes == MOST_RESUMES {
                 return Err(format!("{broke}, and could not be had again"));
             }
-            let pause = self.pause.unwrap_or(PAUSE * 2_u32.pow(self.resumes));
+            let pause = self.pause.unwrap_or(PAUSE.saturating_mul(2_u32.saturating_pow(self.resumes)));
             self.resumes += 1;
             sleep(pause).await;
             let mut headers = self.post.headers(&self.session, "text/event-stream");

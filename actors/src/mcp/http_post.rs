@@ -43,6 +43,7 @@ pub(super) struct Post {
 }
 
 /// What a server did with a request.
+#[expect(clippy::large_enum_variant, reason = "it lives as shortly as the answer in it")]
 pub(super) enum Posted {
     Answered(StreamableHttpPostResponse),
     /// It did nothing, as it may not know the session.

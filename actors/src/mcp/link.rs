@@ -167,7 +167,8 @@ async fn open_as(
             McpLink::Sse { url, headers } => {
                 let address = Address::new(url, headers, config.connect_timeout).map_err(LinkEnd::plain)?;
                 // Whatever it is that does not come is said then.
-                let patience = config.connect_timeout.mul_f64(0.9);
+                let rest = config.connect_timeout.checked_div(10).unwrap_or_default();
+                let patience = config.connect_timeout.saturating_sub(rest);
                 let opened = EventLink::open(address, config.largest_message_bytes, patience).await;
                 let transport = opened.map_err(|error| LinkEnd::plain(error.to_string()))?;
                 // Only servers from before the revision without a handshake are reached like this.

@@ -7,7 +7,7 @@ use rmcp::model::{
     ServerCapabilities, ServerResult, Tool,
 };
 
-use super::{link::Link, odd, request_error::RequestError};
+use super::{link::Link, odd, request_error::RequestError, said::said};
 
 /// How many pages are followed; a server with more is broken.
 const MOST_PAGES: usize = 1_000;
@@ -51,7 +51,9 @@ pub(super) async fn list_noting<T: Listed>(
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let result = link.request(T::request(page)).await?;
         left_out.extend(T::left_out(&result));
-        let (more, next) = T::page(result).ok_or_else(|| wrong("the answer is no list"))?;
+        let other = odd_answer(&result);
+        let (more, next) =
+            T::page(result).ok_or_else(|| wrong(&format!("the answer is no list, but {other}")))?;
         items.extend(more);
         let Some(next) = next else { return Ok(items) };
         if !seen.insert(next.clone()) {
@@ -60,6 +62,15 @@ pub(super) async fn list_noting<T: Listed>(
         cursor = Some(next);
     }
     Err(wrong("it has too many pages"))
+}
+
+/// What an answer is that may be no list.
+fn odd_answer(result: &ServerResult) -> String {
+    match result {
+        ServerResult::CustomResult(other) => said(&other.0.to_string()),
+        ServerResult::EmptyResult(_) => "empty".to_owned(),
+        _ => "an answer to something else".to_owned(),
+    }
 }
 
 macro_rules! listed {

@@ -64,6 +64,7 @@ mod sse;
 mod state;
 mod status;
 mod subscription;
+mod telling;
 mod tool;
 mod tries;
 mod wire;

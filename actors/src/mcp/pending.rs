@@ -105,7 +105,8 @@ impl Drop for Pending {
     }
 }
 
-fn judge(error: ServiceError, is_child: bool) -> RequestError {
+/// What an error of the protocol's library means.
+pub(super) fn judge(error: ServiceError, is_child: bool) -> RequestError {
     match error {
         ServiceError::McpError(error) => error.into(),
         // A line is written as a whole or the server cannot read it.

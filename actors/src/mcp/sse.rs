@@ -15,7 +15,7 @@ use reqwest::{
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt},
-    time::{Instant, timeout_at},
+    time::timeout_at,
 };
 use tokio_util::io::StreamReader;
 
@@ -28,6 +28,7 @@ use super::{
     said::said,
     send_error,
 };
+use crate::moment;
 
 /// What is said of a server that may be of the other kind.
 const NEWER: &str = "if it speaks streamable HTTP, configure it with the type `http`";
@@ -51,7 +52,7 @@ impl EventLink {
         largest: usize,
         patience: Duration,
     ) -> Result<Self, RequestError> {
-        let until = Instant::now() + patience;
+        let until = moment::from_now(patience);
         let answer = events(&address).await?;
         let mut lines = lines(answer.bytes_stream());
         let (mut to, mut kind) = (String::new(), String::new());

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     config::LinkMode,
     handler::LinkHandler,
+    pending::judge,
     pool::McpPool,
     requests::{ask, no_answer},
     status::McpError,
@@ -93,7 +94,7 @@ pub(super) async fn keep_subscribed(
             if let Some(level) = handler.desk.log_level().filter(|_| offers.logging.is_some()) {
                 let request = SetLevelRequest::new(SetLevelRequestParams::new(level));
                 if let Err(error) = peer.send_request(ClientRequest::SetLevelRequest(request)).await {
-                    let server = &*handler.desk.server;
+                    let (server, error) = (&*handler.desk.server, judge(error, false));
                     tracing::warn!(server, %error, "a server does not take the level of its log");
                 }
             }
@@ -102,7 +103,7 @@ pub(super) async fn keep_subscribed(
             for uri in uris {
                 let request = SubscribeRequest::new(SubscribeRequestParams::new(uri.clone()));
                 if let Err(error) = peer.send_request(ClientRequest::SubscribeRequest(request)).await {
-                    let server = &*handler.desk.server;
+                    let (server, error) = (&*handler.desk.server, judge(error, false));
                     tracing::warn!(server, uri, %error, "a resource could not be subscribed to again");
                 }
             }
