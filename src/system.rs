@@ -57,9 +57,9 @@ impl SystemThread {
                 yard.retire();
             });
             say_ended.send_replace(true);
-            // Tool bodies that cannot be stopped keep their threads; waiting for them here would
-            // keep this one.
-            std::mem::forget(system);
+            // Nobody waits for this thread any more. It stays as long as tool bodies that cannot be stopped keep
+            // theirs; what its connections and timers hold goes now.
+            drop(system);
         };
         thread::Builder::new().name("toolyard".into()).spawn(body).map_err(StartError::Thread)?;
         let yard = started.recv().map_err(|_| StartError::Died)??;

@@ -76,7 +76,7 @@ ANSWERS = {
     "too_large": lambda id, _: [text(id, "x" * LARGE)],
     "twice": lambda id, _: [text(id, "fine"), text(id, "again")],
     "foreign_id": lambda _, __: [text(99_999, "wrong")],
-    "id_as_text": lambda id, _: [text(str(id), "wrong")],
+    "id_as_text": lambda id, _: [text(str(id), "fine")],
     "no_id": lambda _, __: [error(None, -32000, "who is it for")],
     "unknown_block": lambda id, _: [result(id, {"content": [{"type": "hologram", "data": 1}, {"type": "text", "text": "t"}]})],
     "text_null": lambda id, _: [result(id, {"content": [{"type": "text", "text": None}, {"type": "text", "text": "t"}]})],
@@ -180,7 +180,7 @@ def begin_process(behaviour):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if behaviour == "forks":
         for _ in range(3):
-            subprocess.Popen(["setsid", "sh", "-c", "trap '' TERM HUP; while :; do sleep 1; done"])
+            subprocess.Popen(["sh", "-c", "trap '' TERM HUP; while :; do sleep 1; done"])
     if behaviour == "endless_errors":
         threading.Thread(target=endless, args=(b"", b"e" * 65536, 2), daemon=True).start()
 

@@ -1,6 +1,9 @@
 //! One set of tools in the place of another, where some may be refused.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use toolyard_contract::{SharedTool, name};
 
@@ -52,7 +55,6 @@ impl HostHandle {
             return Vec::new();
         }
         if self.change_catalog(changes.clone()).await.is_ok() {
-            // Of two with one name, the catalogue would have refused the second.
             offered.0 = tools.into_iter().map(keyed).collect();
             return Vec::new();
         }
@@ -80,16 +82,20 @@ impl HostHandle {
 
 /// What goes comes first, so that its name is free for what is new.
 fn changes(offered: &Offered, tools: &[SharedTool]) -> Vec<CatalogChange> {
-    let stays = |tool: &SharedTool| tools.iter().any(|other| key(other) == key(tool));
-    let gone = offered.0.values().filter(|tool| !stays(tool));
-    let gone = gone.map(|tool| CatalogChange::Remove(tool.spec().name.clone()));
-    let mut seen = std::collections::BTreeSet::new();
-    let new = tools.iter().filter_map(|tool| match offered.0.get(&key(tool)) {
-        _ if !seen.insert(key(tool)) => Some(CatalogChange::Add(tool.clone())),
-        Some(before) if Arc::ptr_eq(before, tool) => None,
-        Some(_) => Some(CatalogChange::Replace(tool.clone())),
-        None => Some(CatalogChange::Add(tool.clone())),
-    });
+    let (mut seen, mut new) = (BTreeSet::new(), Vec::new());
+    for tool in tools {
+        let key = key(tool);
+        let before = offered.0.get(&key);
+        match before {
+            // Of two with one name, the catalogue refuses the second.
+            _ if !seen.insert(key) => new.push(CatalogChange::Add(tool.clone())),
+            Some(before) if Arc::ptr_eq(before, tool) => {}
+            Some(_) => new.push(CatalogChange::Replace(tool.clone())),
+            None => new.push(CatalogChange::Add(tool.clone())),
+        }
+    }
+    let gone = offered.0.iter().filter(|(key, _)| !seen.contains(*key));
+    let gone = gone.map(|(_, tool)| CatalogChange::Remove(tool.spec().name.clone()));
     gone.chain(new).collect()
 }
 
