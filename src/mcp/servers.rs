@@ -65,14 +65,14 @@ pub fn read_servers(
     for (server, description) in described.0 {
         let twice = !seen.insert(server.clone());
         let config = match Entry::read(description) {
-            _ if twice => unusable("it is written twice: leave one of them out".to_owned()),
-            Err(reason) => unusable(reason),
+            _ if twice => unusable("it is written twice: leave one of them out"),
+            Err(reason) => unusable(&reason),
             Ok(entry) if entry.disabled => continue,
             Ok(entry) => {
                 let unknown =
                     entry.unknown.iter().map(|key| format!("server {server:?}: the key {key:?} is not used"));
                 read.warnings.extend(unknown);
-                entry.config(&variable).unwrap_or_else(unusable)
+                entry.config(&variable).unwrap_or_else(|reason| unusable(&reason))
             }
         };
         read.servers.insert(server, config);
@@ -80,7 +80,7 @@ pub fn read_servers(
     Ok(read)
 }
 
-fn unusable(reason: String) -> McpServerConfig {
+fn unusable(reason: &str) -> McpServerConfig {
     McpServerConfig::new(McpLink::Unusable { reason: format!("its description cannot be used: {reason}") })
 }
 

@@ -208,7 +208,7 @@ fn item<T: Listed>(entry: &RawValue) -> Result<(T, Vec<String>), String> {
 fn mended<T: Listed>(entry: &RawValue) -> Option<(T, Vec<String>)> {
     let mut fields: Fields = serde_json::from_str(entry.get()).ok()?;
     let mut notes: Vec<String> = T::completed(&mut fields).into_iter().map(str::to_owned).collect();
-    let read = |fields: &Fields| T::read(&*to_raw_value(fields).ok()?).ok();
+    let read = |fields: &Fields| T::read(&to_raw_value(fields).ok()?).ok();
     let mut optional: Vec<(String, Box<RawValue>)> = Vec::new();
     for key in OPTIONAL {
         optional.extend(fields.remove_entry(key));
