@@ -37,7 +37,7 @@ use crate::{
 const SEED: u64 = 0x7001_4a2d;
 
 /// How many calls are made where nothing is said. `TOOLYARD_TEST_KILLS=20000 tests/run.sh kills` is the long form.
-const CALLS: usize = 1_500;
+const CALLS: usize = 1_200;
 
 /// How many more are made at most while servers come back.
 const MORE: usize = 20_000;
