@@ -10,6 +10,7 @@ use serde::{
     de::{DeserializeOwned, MapAccess, Visitor},
 };
 use serde_json::{Value, value::RawValue};
+use toolyard_actors::mcp::check_name;
 
 use super::{McpLink, McpServerConfig, description::LinkDescription};
 use crate::{InheritEnv, config::LoginSection};
@@ -19,8 +20,8 @@ use crate::{InheritEnv, config::LoginSection};
 #[non_exhaustive]
 pub enum ServersError {
     /// It is not JSON of the right shape.
-    #[error("{0}")]
-    Unreadable(#[from] serde_json::Error),
+    #[error("{}", without_values(.0))]
+    Unreadable(serde_json::Error),
     /// A comment in it has no end.
     #[error("it cannot be read: {0}")]
     Comment(#[from] std::io::Error),
@@ -57,12 +58,16 @@ pub fn read_servers(
 ) -> Result<ServersFile, ServersError> {
     let mut text = text.trim_start_matches('\u{feff}').to_owned();
     json_strip_comments::strip(&mut text)?;
-    let whole: File<'_> = serde_json::from_str(&text)?;
+    let whole: File<'_> = serde_json::from_str(&text).map_err(ServersError::Unreadable)?;
     let in_part = whole.mcp.and_then(|part| part.servers);
     let described = whole.mcp_servers.or(whole.servers).or(in_part).ok_or(ServersError::NoServers)?;
     let mut read = ServersFile::default();
     let mut seen = BTreeSet::new();
     for (server, description) in described.0 {
+        if let Err(error) = check_name(&server) {
+            read.warnings.push(format!("a server is left out: {error}"));
+            continue;
+        }
         let twice = !seen.insert(server.clone());
         let config = match Entry::read(description) {
             _ if twice => unusable("it is written twice: leave one of them out"),
@@ -180,6 +185,15 @@ impl Entry {
             "" => wrong.reason,
             key => format!("{key:?}: {}", wrong.reason),
         })
+    }
+}
+
+/// What is wrong with a file, without the values in it.
+fn without_values(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        format!("a value is of the wrong kind at line {} column {}", error.line(), error.column())
+    } else {
+        error.to_string()
     }
 }
 
@@ -328,6 +342,10 @@ mod tests {
         );
         assert!(read("{").unwrap_err().contains("line 1 column 1"));
         assert!(read("{}").unwrap_err().contains("\"mcpServers\""));
+        let error = read(r#"{"mcpServers": "hush"}"#).unwrap_err();
+        assert_eq!(error, "a value is of the wrong kind at line 1 column 21");
+        let named = read(r#"{"mcpServers": {"": {"command": "a"}, "good": {"command": "srv"}}}"#).unwrap();
+        assert_eq!((named.servers.len(), named.warnings.len()), (1, 1));
     }
 
     #[test]

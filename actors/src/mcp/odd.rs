@@ -1,7 +1,7 @@
 //! Lists with entries that cannot be read: such an entry is mended where nothing that matters is wrong with it, or left out,
 //! and the others stay.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use rmcp::{
     RoleClient,
@@ -20,8 +20,8 @@ use serde_json::{
 
 use super::schemas;
 
-/// Where it is said, beside a list, what is wrong with entries of it.
-const BESIDE: &str = "toolyard/problems";
+/// Where it is said, beside a list, what is wrong with entries of it. No server can know it, and so write it.
+static BESIDE: LazyLock<String> = LazyLock::new(|| format!("toolyard/{:x}/problems", fastrand::u128(..)));
 
 /// The longest name and reason that are repeated, in characters.
 const LONGEST: usize = 200;
@@ -138,10 +138,14 @@ pub(super) fn read(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     // What is not there, or of another kind, is as if it were not there.
     macro_rules! list {
         ($list:ident, $entries:expr) => {{
-            let (items, problems) = $entries;
+            let (items, mut problems) = $entries;
+            let cursor: Option<Option<String>> = part(&result, "nextCursor");
+            if cursor.is_none() && result.contains_key("nextCursor") {
+                problems.push("its list ends early: the place of the next page cannot be read".to_owned());
+            }
             let mut list = $list::with_all_items(items);
             list.result_type = part(&result, "resultType");
-            list.next_cursor = part(&result, "nextCursor");
+            list.next_cursor = cursor.flatten();
             list.meta = part(&result, "_meta");
             say(&mut list.meta, problems);
             ServerResult::$list(list)
@@ -166,13 +170,13 @@ fn part<T: DeserializeOwned>(result: &BTreeMap<String, &RawValue>, name: &str) -
 
 fn say(meta: &mut Option<MetaObject>, problems: Vec<String>) {
     if !problems.is_empty() {
-        meta.get_or_insert_default().0.insert(BESIDE.to_owned(), problems.into());
+        meta.get_or_insert_default().0.insert(BESIDE.clone(), problems.into());
     }
 }
 
 /// What [`read`] has said about entries of a list.
 pub(super) fn problems(meta: Option<&MetaObject>) -> Vec<String> {
-    let said = meta.and_then(|meta| meta.0.get(BESIDE)?.as_array());
+    let said = meta.and_then(|meta| meta.0.get(&*BESIDE)?.as_array());
     said.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 

@@ -390,7 +390,9 @@ impl PoolInner {
         let mut kept: Vec<rmcp::model::Tool> = Vec::with_capacity(tools.len());
         let mut names = std::collections::HashSet::new();
         for tool in tools {
-            if names.insert(tool.name.clone()) {
+            if tool.name.trim().is_empty() {
+                problems.push("a tool is left out: its \"name\" is empty".to_owned());
+            } else if names.insert(tool.name.clone()) {
                 kept.push(tool);
             } else {
                 problems.push(format!("{:?} is listed twice; the first counts", tool.name));
